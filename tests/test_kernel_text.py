@@ -36,7 +36,7 @@ _LANGUAGE_WORDS = re.compile(
 _DECLARED = re.compile(
     r"^\s*(?:bool|float|int|[iu]?vec\d|(?:sum|place|num)4?_t|num4?|\w+_at) (\w+)\s*[=;,]", re.MULTILINE
 )
-_DEFINED = re.compile(r"(?:^|R\"\()(?:inline )?(?:highp )?[iu]?(?:vec\d|float\d?|int\d?) (\w+)\(", re.MULTILINE)
+_DEFINED = re.compile(r"(?:^|R\"\()(?:static inline )?(?:highp )?[iu]?(?:vec\d|float\d?|int\d?) (\w+)\(", re.MULTILINE)
 _BUILT_IN = {
     "abs", "ceil", "clamp", "cos", "dot", "exp", "floor", "fma", "isnan", "log", "max", "min", "mix", "pow", "round", "sign", "sin", "sqrt", "tanh",
 }  # fmt: skip

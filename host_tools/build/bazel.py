@@ -48,6 +48,14 @@ def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
     return build([LIBRARY], debug, sanitizers)[LIBRARY][0]
 
 
+def phone_library() -> Path:
+    """Builds the delegate for this machine as phones get it, without the kernels for CPUs; returns libquadra.so."""
+    done, events = _bazel("build", [LIBRARY], ["--config=phone", "--platform_suffix=-phone"])
+    if done.returncode != 0:
+        raise _build_failed([LIBRARY], done)
+    return _outputs(events)[LIBRARY][0]
+
+
 def accelerator() -> Path:
     """Builds the accelerator for LiteRT's CompiledModel for this machine, in a folder with the delegate; returns
     libLiteRtGpuAccelerator.so."""
