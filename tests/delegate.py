@@ -18,6 +18,7 @@ import numpy as np
 from host_tools.base import cpu_drivers
 from host_tools.base.settings import ROOT
 from host_tools.build import sanitize
+from host_tools.drivers.driver import Entry
 from tests.judge import mismatch
 
 TARGETS = ROOT / "host_tools" / "request" / "targets"
@@ -86,9 +87,10 @@ class Quadra:
 
     module = "tests.delegate_worker"
 
-    def __init__(self, library: Path, **env: str) -> None:
-        self.library = library
-        self._env = {**environment(library), **env}
+    def __init__(self, library: Path, entry: Entry | None = None, **env: str) -> None:
+        """entry: how the process finds another driver than the usual one."""
+        self.library, self._entry = library, entry or Entry()
+        self._env = {**environment(library), **self._entry.env, **env}
         self._process: subprocess.Popen | None = None
         self._log = tempfile.TemporaryFile()
 
@@ -109,7 +111,7 @@ class Quadra:
         request = {
             "library": str(self.library),
             "model": model,
-            "options": given,
+            "options": {**self._entry.options, **given},
             "rounds": rounds,
             "resolver": resolver,
             "env": env or {},
@@ -143,7 +145,7 @@ class Quadra:
             self._log.seek(0)
             self._log.truncate()
             self._process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", self.module],
+                self._entry.command([sys.executable, "-X", "faulthandler", "-m", self.module]),
                 cwd=ROOT,
                 env={**os.environ, **self._env},
                 stdin=subprocess.PIPE,

@@ -34,3 +34,4 @@ class Driver:
     megabytes: int = 0  # to be fetched
     lacks: str = ""  # what it has not, of what the tests ask for
     too_slow_for: str = ""  # what is left out for its speed
+    library: Callable[[], Path] | None = None  # the delegate that runs on it; None: the usual one

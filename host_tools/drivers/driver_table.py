@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
+from host_tools.drivers import angle, oclgrind, rusticl
 from host_tools.drivers.driver import Driver, Entry
 
 DRIVERS = (
@@ -29,6 +30,9 @@ DRIVERS = (
         enter=lambda: Entry(env={"GALLIUM_DRIVER": "softpipe"}),
         too_slow_for="all but the first vectors of each op, and small graphs",
     ),
+    angle.DRIVER,
+    *rusticl.DRIVERS,
+    oclgrind.DRIVER,
 )
 
 
