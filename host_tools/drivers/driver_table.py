@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
+from host_tools.build import bazel
 from host_tools.drivers import angle, oclgrind, rusticl
 from host_tools.drivers.driver import Driver, Entry
 
-DRIVERS = (
+_USUAL = (
     Driver(
         name="pocl",
         backend="opencl",
@@ -34,6 +37,15 @@ DRIVERS = (
     *rusticl.DRIVERS,
     oclgrind.DRIVER,
 )
+
+
+def _phone(driver: Driver) -> Driver:
+    """The same driver with the library that phones get."""
+    about = "the library that phones get, without the kernels for CPUs: what runs on phones alone, executed"
+    return replace(driver, name=f"phone-{driver.name}", stands_for=about, library=bazel.phone_library)
+
+
+DRIVERS = (*_USUAL, *(_phone(driver) for driver in _USUAL if driver.name in ("pocl", "llvmpipe", "angle")))
 
 
 def find(name: str) -> Driver:
