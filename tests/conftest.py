@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from host_tools.base import settings
+from host_tools.base import cpu_drivers, settings
 from host_tools.build import bazel, sanitize
 from host_tools.request import models
 from tests import more_models
@@ -24,6 +24,8 @@ def pytest_configure():
     # A shell that starts something in the background has it ignore SIGINT, and so all that it starts: no test of Ctrl-C
     # would mean anything.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whatever tests start has PoCL, also where they do not say so: drivers beside it have tests of their own.
+    os.environ.update(cpu_drivers.only_pocl())
 
 
 def pytest_addoption(parser):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from host_tools.base import child_process, settings
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 from tests.delegate import options
 from tests.model_builder import Model
 

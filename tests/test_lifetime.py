@@ -11,7 +11,7 @@ import pytest
 
 from host_tools.base import child_process, settings
 from host_tools.build import sanitize
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 from tests.delegate import environment
 from tests.faults import egl  # noqa: F401 (a fixture)
 from tests.model_builder import Model

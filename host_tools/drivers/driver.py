@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class Entry:
     env: Mapping[str, str] = field(default_factory=dict)  # environment variables; they replace the usual ones
     prefix: tuple[str | Path, ...] = ()  # a program and its arguments that run the command which follows them
 
-    def command(self, argv: list[str | Path]) -> list[str | Path]:
+    def command(self, argv: Sequence[str | Path]) -> list[str | Path]:
         return [*self.prefix, *argv]
 
 

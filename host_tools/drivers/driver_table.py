@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from host_tools.base import cpu_drivers
 from host_tools.base.close_names import did_you_mean
-from host_tools.base.errors import Misuse
+from host_tools.base.errors import Misuse, ToolMissing
 from host_tools.build import bazel
-from host_tools.drivers import angle, oclgrind, rusticl
+from host_tools.drivers import angle, gpu, oclgrind, rusticl
 from host_tools.drivers.driver import Driver, Entry
+
+
+def _pocl() -> Entry:
+    icd = cpu_drivers.pocl_icd()
+    if icd is None:
+        raise ToolMissing("use the driver pocl", "it is not installed", "apt-get install pocl-opencl-icd")
+    return Entry(env={"OCL_ICD_VENDORS": str(icd)})
+
+
+def _mesa(name: str) -> Entry:
+    return Entry(env={"GALLIUM_DRIVER": name, "LIBGL_ALWAYS_SOFTWARE": "true"})
+
 
 _USUAL = (
     Driver(
@@ -16,26 +29,27 @@ _USUAL = (
         backend="opencl",
         stands_for="OpenCL by clang, on this machine's CPU: what all other tests use",
         source="Debian's pocl-opencl-icd",
-        enter=Entry,
+        enter=_pocl,
     ),
     Driver(
         name="llvmpipe",
         backend="gles",
         stands_for="OpenGL ES by Mesa, on this machine's CPU: what all other tests use",
         source="Debian's libgl1-mesa-dri",
-        enter=lambda: Entry(env={"GALLIUM_DRIVER": "llvmpipe"}),
+        enter=lambda: _mesa("llvmpipe"),
     ),
     Driver(
         name="softpipe",
         backend="gles",
         stands_for="an OpenGL ES driver without llvmpipe's quirks",
         source="Debian's libgl1-mesa-dri",
-        enter=lambda: Entry(env={"GALLIUM_DRIVER": "softpipe"}),
+        enter=lambda: _mesa("softpipe"),
         too_slow_for="all but the first vectors of each op, and small graphs",
     ),
     angle.DRIVER,
     *rusticl.DRIVERS,
     oclgrind.DRIVER,
+    *gpu.DRIVERS,
 )
 
 

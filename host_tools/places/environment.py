@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.base import cpu_drivers
-from host_tools.places import gpus
+from host_tools.drivers import gpus
+from host_tools.drivers.driver import Entry
 from host_tools.record.machine import software
 
 
@@ -24,4 +25,4 @@ def facts(library: Path, threads: int) -> dict[str, Any]:
 @cache  # a bench asks once
 def _devices(threads: int) -> dict[str, gpus.Devices]:
     told = cpu_drivers.settings(threads)
-    return {"opencl_devices": gpus.opencl(told), "gles_devices": gpus.gles(told)}
+    return {"opencl_devices": gpus.opencl(Entry(env=told)), "gles_devices": gpus.gles(Entry(env=told))}

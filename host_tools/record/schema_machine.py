@@ -23,6 +23,7 @@ class Api(Part, kw_only=True):
     error: Annotated[Text, Is("alone: why it cannot be queried")] = ""
     platform: Text = ""
     name: Text = ""
+    type: Annotated[Text, Is("`gpu`, `cpu`, `other` (OpenCL)")] = ""
     vendor: Text = ""
     version: Text = ""
     driver: Text = ""
