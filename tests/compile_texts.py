@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import json
 import sys
 import tempfile
@@ -164,7 +165,10 @@ class _Judged:
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
-        code = b"".join(path.read_bytes() for path in sorted((settings.ROOT / "host_tools" / "drivers").glob("*.py")))
+        drivers = settings.ROOT / "host_tools" / "drivers"
+        mine = inspect.getsourcefile(compiler.compile)
+        paths = [drivers / "compile_in_child.py", drivers / "joined_sources.py", *([Path(mine)] if mine else [])]
+        code = b"".join(path.read_bytes() for path in paths)
         key = hashlib.sha256(compiler.source.encode() + code).hexdigest()[:12]
         self._file = JUDGED / f"{compiler.name}-{key}.json"
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
-from host_tools.drivers import clang, glslang, wheel_compilers
+from host_tools.drivers import angle_compiler, clang, glslang, wheel_compilers
 from host_tools.drivers.compiler import Compiler
 
 COMPILERS = (
@@ -13,6 +13,7 @@ COMPILERS = (
     wheel_compilers.POCL_1_2,
     wheel_compilers.CLSPV,
     glslang.GLSLANG,
+    angle_compiler.ANGLE_GLSL,
 )
 
 

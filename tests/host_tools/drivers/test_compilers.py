@@ -86,11 +86,20 @@ def test_a_fatal_error_hides_no_later_one(sources, name):
     assert "file not found" in refused[0] and "undeclared" in refused[1] and not refused[2]
 
 
-def test_shaders_have_their_own_answers(sources):
+@pytest.mark.parametrize("name", ["glslang", "angle-glsl"])
+def test_shaders_have_their_own_answers(sources, name):
     paths = sources(SHADER % "1", SHADER % "nothing", SHADER % "2", SHADER % "2.0", ending="comp")
-    refused = row("glslang").compile(paths)
+    refused = row(name).compile(paths)
     assert [bool(why) for why in refused] == [False, True, False, True]
     assert "'nothing' : undeclared identifier" in refused[1] and "cannot convert" in refused[3]
+
+
+def test_a_shader_beyond_a_limit_is_not_linked(sources):
+    images = "".join(f"layout(rgba32f, binding = {i}) writeonly uniform highp image2D d{i};\n" for i in range(33))
+    stores = "".join(f"imageStore(d{i}, ivec2(0), vec4(0.0));" for i in range(33))
+    text = (SHADER % "1").replace("void main() {", f"{images}void main() {{ {stores}")
+    [right, wrong] = row("angle-glsl").compile(sources(SHADER % "1", text, ending="comp"))
+    assert not right and "image" in wrong
 
 
 def _program(path: Path, text: str) -> str:
