@@ -77,7 +77,7 @@ class OnDriver:
             kind = next((name for name, file in results.KINDS.items() if report.nodeid.startswith(file)), "")
             found = self._open.pop(report.nodeid)
             if kind:
-                results.append(self.path, results.Test(report.nodeid, kind, told.get("precision", "f32"), found))
+                results.append(self.path, results.Record(report.nodeid, kind, told.get("precision", "f32"), found))
 
     def pytest_sessionfinish(self):
         if self.path and "PYTEST_XDIST_WORKER" not in os.environ:

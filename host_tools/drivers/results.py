@@ -50,7 +50,7 @@ class Case(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-class Test(msgspec.Struct, frozen=True):
+class Record(msgspec.Struct, frozen=True):
     """What came of one test, by pytest's name of it; several cases may share it."""
 
     test: str
@@ -70,7 +70,7 @@ class Results:
     """All that is kept for one row."""
 
     origin: Origin
-    tests: dict[str, Test] = field(default_factory=dict)
+    tests: dict[str, Record] = field(default_factory=dict)
     wall_s: float = 0.0
 
     def count(self, kind: str, half: bool) -> Counter[str]:
@@ -79,10 +79,10 @@ class Results:
     def seconds(self, kind: str, half: bool) -> float:
         return sum(case.seconds for test in self.of(kind, half) for case in test.cases)
 
-    def of(self, kind: str, half: bool) -> list[Test]:
+    def of(self, kind: str, half: bool) -> list[Record]:
         return [test for test in self.tests.values() if test.kind == kind and (test.precision != "f32") == half]
 
-    def faults(self) -> list[tuple[Test, Case]]:
+    def faults(self) -> list[tuple[Record, Case]]:
         """The cases that are wrong or refused."""
         return [(t, case) for t in self.tests.values() for case in t.cases if case.outcome in (WRONG, REFUSED)]
 
@@ -103,7 +103,7 @@ def begin(origin: Origin, fresh: bool) -> Path:
     return path
 
 
-def append(path: Path, entry: Test | Session) -> None:
+def append(path: Path, entry: Record | Session) -> None:
     """One line, in one piece, so that a process that is killed leaves whole lines, or one that readers leave out."""
     with open(path, "ab") as file:
         file.write(msgspec.json.encode(entry) + b"\n")
@@ -117,8 +117,8 @@ def read(path: Path) -> Results | None:
         return None
     found = Results(origin)
     for line in lines[1:]:
-        entry = _decoded(line, Test) or _decoded(line, Session)
-        if isinstance(entry, Test):
+        entry = _decoded(line, Record) or _decoded(line, Session)
+        if isinstance(entry, Record):
             found.tests[entry.test] = entry
         elif isinstance(entry, Session):
             found.wall_s += entry.wall_s
