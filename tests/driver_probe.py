@@ -17,7 +17,8 @@ from tests.vectors.case import constant
 def probe(row: str) -> dict[str, str]:
     """ToolMissing: the driver is not on this machine."""
     driver = driver_table.find(row)
-    quadra = Quadra(on_driver.library_of(driver), driver.enter())
+    entry = driver.enter()  # before anything is built
+    quadra = Quadra(on_driver.library_of(driver), entry)
     model = Model()
     model.output(model.unary("RELU", model.input((1, 2, 2, 4))))
     told = {"library": str(quadra.library), "device": "", "problem": ""}

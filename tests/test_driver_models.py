@@ -73,6 +73,6 @@ def check_half(outcome, reference: bytes, feeds: list, expected: list, usual: fl
     if ours and max(ours) <= usual:
         outcome.check(expected, usual)
         return ""
-    alone = half_storage.cost(reference, feeds, expected, results.folder() / "half-storage")
+    alone = half_storage.cost(reference, feeds, results.folder() / "half-storage")
     outcome.check(expected, [max(usual, HALF_FACTOR * one) for one in alone])
     return f"{max(ours):.2g} of the range; half storage alone costs {max(alone):.2g}"

@@ -20,10 +20,10 @@ from rich.markup import escape
 from host_tools.base import child_process, digests, settings
 from host_tools.base.errors import CommandFailed, JudgementFailed, Misuse, ToolMissing
 from host_tools.base.progress import progress
-from host_tools.base.text_table import Table, number, text
+from host_tools.base.text_table import Table, number, word
 from host_tools.drivers import driver_table, results
 from host_tools.drivers.driver import Driver
-from host_tools.drivers.results import KINDS, OUTCOMES, REFUSED, RIGHT, SKIPPED, WRONG, Results
+from host_tools.drivers.results import KINDS, OUTCOMES, REFUSED, RIGHT, SKIPPED, WRONG, Case, Record, Results
 
 ALL = "all"
 _PROBE_S, _SESSION_S = 900.0, 3 * 3600.0
@@ -31,7 +31,7 @@ _PROCESSES = 2
 _PART = re.compile(r"\[ *(\d+%)\]\s*$")  # pytest's own count at the end of a line of dots
 _SHOWN_FAULTS, _LONGEST_SHOWN = 40, 300
 _COLORS = {RIGHT: "green", WRONG: "bold red", REFUSED: "bold red", SKIPPED: "yellow"}
-_PRECISIONS = {False: "f32", True: "f32_f16, f16"}
+_PRECISIONS = {False: "f32", True: "half"}
 
 
 @dataclass(frozen=True)
@@ -159,19 +159,22 @@ def _run_row(driver: Driver, fresh: bool, slow: bool, show: Callable[[str], None
 
 def show(found: Matrix, console: Console) -> None:
     """The matrix, what is wrong or refused with the commands that repeat it, and what was skipped."""
-    table = Table([text("driver"), text("precision", least=6), *(number(kind) for kind in KINDS), number("minutes")])
+    kinds, outcomes = (number(kind) for kind in KINDS), (number(outcome, 1) for outcome in OUTCOMES[1:])
+    table = Table([word("driver"), *kinds, *outcomes, number("minutes")])
     for row in found.rows:
-        for half in (False, True):
+        for half, precision in _PRECISIONS.items():
             counts = {kind: row.count(kind, half) for kind in KINDS}
-            if any(counts.values()):
-                minutes = f"{row.wall_s / 60:.1f}" if not half else ""
-                name = escape(row.origin.row) if not half else ""
-                table.add_row(name, _PRECISIONS[half], *(_cell(counts[kind]) for kind in KINDS), minutes)
+            whole = sum(counts.values(), Counter[str]())
+            if whole or not half:
+                numbers = [_colored(one, whole[one]) for one in OUTCOMES[1:]]
+                minutes = "" if half else f"{row.wall_s / 60:.1f}"
+                name = f"  {precision}" if half else escape(row.origin.row)
+                table.add_row(name, *map(_cell, counts.values()), *numbers, minutes)
     table.show(console)
+    console.print("12/13: right ones of those that ran in f32 · half: in f32_f16 and f16", highlight=False)
     for row in found.rows:
-        console.print(
-            f"[dim]{row.origin.row}: {escape(row.origin.device)}, library {row.origin.library[:12]}[/]", highlight=False
-        )
+        told = f"{row.origin.row}: {escape(row.origin.device)}, library {row.origin.library[:12]}"
+        console.print(f"[dim]{told}[/]", highlight=False)
     for name, reason in found.absent.items():
         console.print(f"[yellow]{name}: not tested: {escape(reason)}[/]", highlight=False)
     _show_faults(found, console)
@@ -179,27 +182,31 @@ def show(found: Matrix, console: Console) -> None:
 
 
 def _cell(counts: Counter[str]) -> str:
-    """Only right ones: their number."""
-    if not counts:
+    ran = sum(counts.values()) - counts[SKIPPED]
+    if not ran:
         return "–"
-    if set(counts) == {RIGHT}:
-        return f"[green]{counts[RIGHT]}[/]"
-    return "\n".join(f"[{_COLORS[one]}]{counts[one]} {one}[/]" for one in OUTCOMES if counts[one])
+    return f"[{_COLORS[RIGHT if counts[RIGHT] == ran else WRONG]}]{counts[RIGHT]}/{ran}[/]"
+
+
+def _colored(outcome: str, count: int) -> str:
+    return f"[{_COLORS[outcome]}]{count}[/]" if count else "0"
 
 
 def _show_faults(found: Matrix, console: Console) -> None:
-    shown = 0
+    """A case that is wrong in several tests, as on several targets, is told once."""
+    groups: dict[tuple[str, str, str], list[tuple[Record, Case]]] = {}
     for row in found.rows:
         for test, case in row.faults():
-            shown += 1
-            if shown > _SHOWN_FAULTS:
-                continue
-            name = "" if "\n" in case.name else f" {case.name}"
-            reason = " ".join(case.reason.split())[:_LONGEST_SHOWN]
-            console.print(f"[red]{case.outcome}[/] {row.origin.row}{escape(name)}: {escape(reason)}", highlight=False)
-            console.print(f"  {escape(command(row.origin.row, test.test))}", highlight=False, soft_wrap=True)
-    if shown > _SHOWN_FAULTS:
-        console.print(f"… and {shown - _SHOWN_FAULTS} more (--json has all)")
+            name = "" if "\n" in case.name else case.name  # the text of a random graph
+            groups.setdefault((row.origin.row, case.outcome, name or test.test), []).append((test, case))
+    for (row_name, outcome, name), members in list(groups.items())[:_SHOWN_FAULTS]:
+        test, case = members[0]
+        count = f", {len(members)} times" if len(members) > 1 else ""
+        reason = " ".join(case.reason.split())[:_LONGEST_SHOWN]
+        console.print(f"[red]{outcome}[/] {row_name}, {escape(name)}{count}: {escape(reason)}", highlight=False)
+        console.print(f"  {escape(command(row_name, test.test))}", highlight=False, soft_wrap=True)
+    if len(groups) > _SHOWN_FAULTS:
+        console.print(f"… and {len(groups) - _SHOWN_FAULTS} more (--json has all)")
 
 
 def _show_notes(found: Matrix, console: Console) -> None:
@@ -222,8 +229,7 @@ def _show_notes(found: Matrix, console: Console) -> None:
 
 def command(row: str, test: str) -> str:
     """What runs a test again, with all that it says."""
-    words = shlex.quote(test)
-    return f"./inv test --drivers {row} --args {shlex.quote(words)}"
+    return f"./inv test --drivers {row} --args {shlex.quote(shlex.quote(test) if ' ' in test else test)}"
 
 
 def to_json(found: Matrix) -> dict[str, Any]:
