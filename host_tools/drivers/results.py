@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,16 +128,6 @@ def latest(row: str) -> Results | None:
     """The results of a row that were written last; None: it has none."""
     paths = sorted((folder() / row).glob("*.jsonl"), key=lambda one: one.stat().st_mtime)
     return next(filter(None, map(read, reversed(paths))), None)
-
-
-def all_latest(rows: Iterable[str]) -> list[Results]:
-    return [found for row in rows if (found := latest(row))]
-
-
-def worst(cases: Sequence[Case]) -> str:
-    """The outcome that a test of these cases has."""
-    order = (WRONG, REFUSED, RIGHT, SKIPPED)
-    return min((case.outcome for case in cases), key=order.index, default=SKIPPED)
 
 
 def _decoded(line: bytes, kind: type) -> object:

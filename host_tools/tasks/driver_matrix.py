@@ -50,7 +50,7 @@ class Asked:
 
 @dataclass
 class Matrix:
-    """What is kept of the rows. absent: rows without results, and why."""
+    """What is kept of the rows. absent: rows without results, or without all, and why."""
 
     rows: list[Results] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
@@ -92,11 +92,13 @@ def run(names: str, fresh: bool, slow: bool) -> Matrix:
     for driver in chosen(names):
         with progress(f"test {driver.name}") as show:
             try:
-                path = _run_row(driver, fresh, slow, show)
-            except (ToolMissing, CommandFailed) as error:
-                found.absent[driver.name] = f"{error.came_back}; {error.do_next}"
+                _run_row(driver, fresh, slow, show)
+            except ToolMissing as error:
+                found.absent[driver.name] = f"not tested: {error.came_back}; {error.do_next}"
                 continue
-        if row := results.read(path):
+            except CommandFailed as error:  # what was found until then is shown
+                found.absent[driver.name] = f"not all: {error.came_back}; the same command goes on"
+        if row := results.latest(driver.name):
             found.rows.append(row)
     return found
 
@@ -123,12 +125,13 @@ def kept(names: str) -> Matrix:
         if row := results.latest(driver.name):
             found.rows.append(row)
         else:
-            found.absent[driver.name] = f"nothing is kept; `./inv test --drivers {driver.name}`"
+            found.absent[driver.name] = f"not tested: nothing is kept; `./inv test --drivers {driver.name}`"
     return found
 
 
-def _run_row(driver: Driver, fresh: bool, slow: bool, show: Callable[[str], None]) -> Path:
-    """The file of its results, complete. ToolMissing: the driver is not here, or the delegate does not use it."""
+def _run_row(driver: Driver, fresh: bool, slow: bool, show: Callable[[str], None]) -> None:
+    """Completes the file of its results. ToolMissing: the driver is not here, or the delegate does not use it.
+    CommandFailed: pytest did not come to its end."""
     argv: list[object] = [sys.executable, "-m", "tests.driver_probe", driver.name]
     done = child_process.run(argv, cwd=settings.ROOT, timeout_s=_PROBE_S, on_error_line=show)
     told = json.loads(done.stdout.splitlines()[-1])
@@ -151,10 +154,7 @@ def _run_row(driver: Driver, fresh: bool, slow: bool, show: Callable[[str], None
     )
     if done.returncode not in (0, 1, 5):  # passed, some failed, nothing left to run
         tail = "\n".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-5:])
-        raise CommandFailed(
-            f"test the driver {driver.name}", f"pytest ended with {done.returncode}: {tail}", "see above"
-        )
-    return path
+        raise CommandFailed(f"test the driver {driver.name}", f"pytest ended with {done.returncode}: {tail}")
 
 
 def show(found: Matrix, console: Console) -> None:
@@ -176,7 +176,7 @@ def show(found: Matrix, console: Console) -> None:
         told = f"{row.origin.row}: {escape(row.origin.device)}, library {row.origin.library[:12]}"
         console.print(f"[dim]{told}[/]", highlight=False)
     for name, reason in found.absent.items():
-        console.print(f"[yellow]{name}: not tested: {escape(reason)}[/]", highlight=False)
+        console.print(f"[yellow]{name}: {escape(reason)}[/]", highlight=False)
     _show_faults(found, console)
     _show_notes(found, console)
 
