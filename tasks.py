@@ -165,17 +165,33 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
         " tests are run, but those that it names: --args tests/native/json_test.cc (default: none).",
         "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
         " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes (default: none).",
-    }
+        "drivers": "Instead, run vectors, random graphs, dead lanes, lifetimes and real models on these rows of the table of"
+        " drivers, separated by commas; alone: on all. What is kept of an earlier start is not run again. --only and --args"
+        " choose tests, with pytest's own output (default: none).",
+        "fresh": "With --drivers: run everything again.",
+        "results": "With --drivers: run nothing, show the results that are kept.",
+        "json": "With --drivers: print one JSON document instead of the matrix.",
+    },
+    optional=["drivers"],
 )
-def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "") -> None:
+def test(
+    c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "", drivers: str = "",
+    fresh: bool = False, results: bool = False, json: bool = False,
+) -> None:  # fmt: skip
     """Build everything and run the tests: native ones with Bazel, then pytest.
 
     One file: --args tests/test_cache.py, or --args tests/native/json_test.cc.
 
-    With --sanitize, a sanitizer's report is printed, and the test that caused it fails.
+    With --sanitize, a sanitizer's report is printed, and the test that caused it fails. With --drivers, the tests run on other
+    drivers, and what they found is printed as a matrix: docs/testing.md.
     """
-    from host_tools.tasks import repository
+    from host_tools.base import terminal
+    from host_tools.tasks import driver_matrix, repository
 
+    if drivers or fresh or results or json:
+        asked = driver_matrix.Asked(drivers, slow, only, args, sanitize, fresh, results, json)
+        driver_matrix.do(asked, terminal.console())
+        return
     repository.run_tests(only=only, slow=slow, args=args, sanitizers=sanitize)
 
 

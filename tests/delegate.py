@@ -32,6 +32,10 @@ class WorkerDied(Exception):
     """The process that ran the model ended: a crash, or no answer in time."""
 
 
+class Refused(AssertionError):
+    """A node went to the CPU, or all did, where a test wants the GPU."""
+
+
 @dataclass
 class Outcome:
     """What came of a request: outputs per round (none for a round that failed), the delegate's report, the text of the
@@ -59,8 +63,8 @@ class Outcome:
         """Asserts that the (last) outputs are the expected ones, and where the nodes ran. A list of tolerances has one
         for each output."""
         assert not self.error, self.error
-        if everything_on_gpu:
-            assert not self.on_cpu(), f"left to the CPU: {self.on_cpu()}"
+        if everything_on_gpu and self.on_cpu():
+            raise Refused(f"left to the CPU: {self.on_cpu()}")
         tolerances = tolerance if isinstance(tolerance, list) else [tolerance] * len(expected)
         for output, (got, want, most) in enumerate(zip(self.outputs[-1], expected, tolerances, strict=True)):
             wrong = mismatch(got, want, most, least_range)
@@ -83,7 +87,8 @@ def environment(library: Path) -> dict[str, str]:
 
 
 class Quadra:
-    """A worker process with the delegate's library; started when needed, again after a crash."""
+    """A worker process with the delegate's library, on the usual drivers or those that `entry` leads to; started when
+    needed, again after a crash."""
 
     module = "tests.delegate_worker"
 

@@ -35,3 +35,4 @@ class Driver:
     lacks: str = ""  # what it has not, of what the tests ask for
     too_slow_for: str = ""  # what is left out for its speed
     library: Callable[[], Path] | None = None  # the delegate that runs on it; None: the usual one
+    sample_only: bool = False  # of the tests, for its speed: the first vectors of each op, few random graphs

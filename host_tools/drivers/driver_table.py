@@ -45,6 +45,7 @@ _USUAL = (
         source="Debian's libgl1-mesa-dri",
         enter=lambda: _mesa("softpipe"),
         too_slow_for="all but the first vectors of each op, and small graphs",
+        sample_only=True,
     ),
     angle.DRIVER,
     *rusticl.DRIVERS,

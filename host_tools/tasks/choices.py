@@ -122,6 +122,12 @@ def _models() -> Choices:
     return _or_other({*own, *models.catalogue()})
 
 
+def _drivers() -> Choices:
+    from host_tools.drivers import driver_table
+
+    return Choices(("all", *(driver.name for driver in driver_table.DRIVERS)), several=True)
+
+
 def _fuzzed() -> Choices:
     from host_tools.tasks.fuzz import fuzz
 
@@ -156,6 +162,7 @@ CHOICES: dict[str, Callable[[], Choices]] = {
     "sanitize": _sanitizers,
     "suite": _suites,
     "target": _targets,
+    "test drivers": _drivers,
     "via": _routes,
     "fuzz what": _fuzzed,
 }

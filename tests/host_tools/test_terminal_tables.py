@@ -8,6 +8,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from host_tools.base.errors import RunFailed
 from host_tools.base.readable import HANDLER
 from host_tools.base.text_table import Table
 from host_tools.build import apk_check
+from host_tools.drivers import driver_table, results
 from host_tools.judge import compare, judged, plan_diff, run_diff
 from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
@@ -40,7 +42,7 @@ from host_tools.show import (
     run_diff_table,
 )
 from host_tools.show.regression import table as regression_table
-from host_tools.tasks import advise, caches, devices, doctor, lint, list_models, overflow, parity
+from host_tools.tasks import advise, caches, devices, doctor, driver_matrix, lint, list_models, overflow, parity
 from tests.host_tools import run_folders
 from tests.host_tools.analyse import test_beside
 from tests.host_tools.judge import regress_cases, test_run_diff
@@ -311,6 +313,18 @@ def all_ops(folder: Path, console: Console) -> None:
     cells = [{"backend": b, "precision": p, "storage": s} for b in backends for p in precisions for s in storages]
     head = {"ops": ["BIDIRECTIONAL_SEQUENCE_LSTM", "ADD"], "cells": cells, "total": 4}
     parity.show(parity.read([head, {"op": "ADD", **cells[3], "case": "c", "wrong": "off by [1]"}] * 1), console)
+
+
+@case
+def drivers_and_what_their_tests_found(folder: Path, console: Console) -> None:
+    found = driver_matrix.Matrix(absent={"rusticl": HOSTILE})
+    for name in (driver.name for driver in driver_table.DRIVERS):
+        row = results.Results(results.Origin(name, "1f" * 32, DEVICE), wall_s=123_456.7)
+        for outcome, kind, precision in product(results.OUTCOMES, results.KINDS, ("f32", "f16")):
+            cases = [results.Case(LONG, outcome, HOSTILE)] * 1_234
+            row.tests[f"{outcome} {kind} {precision}"] = results.Record(f"{LONG}[{MODEL}]", kind, precision, cases)
+        found.rows.append(row)
+    driver_matrix.show(found, console)
 
 
 @case
