@@ -281,6 +281,8 @@ _RUN_HELP = {
     "cold": "Also time a start with an empty driver cache.",
     "cache": "A folder for compiled models, read and written; on devices the app's own is used, and copied into the run"
     " folder (default: none).",
+    "same": "N, or INFERENCES,PROCESSES, from 2: also compare N equal inferences of one process, and of N processes the first,"
+    " bit by bit; name the first dispatch that differs (default: do not).",
     "timeout": "Deadline of one process, in seconds.",
     "library": "An existing libquadra.so (default: build it).",
     "on": "Where: host, this machine; jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
@@ -301,12 +303,12 @@ def run(
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
     float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
-    signature: str = "", size: list[str] | None = None, json: bool = False,
+    signature: str = "", size: list[str] | None = None, same: str = "", json: bool = False,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
     Prints where each node ran, the error of each output and times beside XNNPACK's, and writes a run folder with
-    a report. Exit status 1: an output is wrong.
+    a report. Exit status 1: an output is wrong, or with --same not the same every time.
     """
     from host_tools.base import terminal
     from host_tools.places import where
@@ -321,7 +323,7 @@ def run(
             **entry, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, **from_arguments.destination(on),
+            route=via, **from_arguments.same_counts(same), **from_arguments.destination(on),
         ) for entry in from_arguments.entries(model, signature, size or [])]  # fmt: skip
         return specs, where.parse(on, _file(library), _file(apk), via)
 

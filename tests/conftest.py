@@ -1,5 +1,6 @@
 """Options and fixtures that all tests share."""
 
+import os
 import shutil
 import signal
 from pathlib import Path

@@ -86,6 +86,14 @@ def dump(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> None
     HostAttempt(folder, library, spec, show).work("dump", folder)
 
 
+def repeat(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> schema.Repeats:
+    """Equal inferences in one process: as many as the spec has repetitions. `folder` is no run's; it keeps arrays in `values/`."""
+    run_folder.write_json(folder / "spec.json", spec.to_json())
+    cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
+    HostAttempt(folder, library, spec, show).work("repeat", cache)
+    return RunFolder(folder).read(schema.Repeats)
+
+
 class HostAttempt(LocalAttempt):
     """Starts workers."""
 

@@ -34,6 +34,7 @@ def run(spec: RunSpec) -> str:
     defaults = RunSpec("", spec.model)
     for field, option in _FIELDS.items():
         words += _option(option, _text(getattr(spec, field)), _text(getattr(defaults, field)))
+    words += _option("same", _text(tuple(dict.fromkeys((spec.same_inferences, spec.same_processes)))), "0")
     return shlex.join(words)
 
 

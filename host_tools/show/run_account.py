@@ -13,7 +13,7 @@ from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, headline, peer_names, schema, times, verdicts
 from host_tools.request import inputs
-from host_tools.show import report
+from host_tools.show import determinism_table, report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
 _COLUMNS = (
@@ -63,6 +63,9 @@ def account(judged: Judged, console: Console) -> None:
     for peer in judged.peers:
         if peer.name != peer_names.XNNPACK and not peer.error:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
+    if judged.determinism:
+        console.print()
+        determinism_table.show(judged.determinism, console)
     console.print()
     times.summary(folder.read(schema.Timings), folder.read(schema.Verdicts), console)
     console.print(f"\nrun folder  {escape(str(folder.path))}", soft_wrap=True)

@@ -51,6 +51,7 @@ def _run(ended: Ended, judged: Judged) -> RunAt:
         nodes_on_gpu=found.gpu,
         partitions=found.partitions,
         compared=folder.optional(schema.Compared),
+        determinism=judged.determinism,
         peers=peers.peers if peers else [],
         times={who: _times(who, timings) for who in times.NAMES if who in timings.samples_us or who in timings.init_us},
         clock=times.clock(timings, verdict),

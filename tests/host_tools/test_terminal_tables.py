@@ -36,6 +36,7 @@ from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
     bench_table,
     bisect_table,
+    determinism_table,
     plan_diff_table,
     replay_table,
     run_account,
@@ -206,6 +207,22 @@ def a_bisection(folder: Path, console: Console) -> None:
         tolerance=0.01, ops=40, compared=30, rows=[plain] * 9 + [row] * 20, kind="kernel", row=9, sentence="a kernel"
     )
     bisect_table.show(run_folders.make(folder), found, console)
+
+
+@case
+def equal_inferences(folder: Path, console: Console) -> None:
+    output = schema.DifferentOutput(
+        index=0, name=LONG, inferences=1234, numbers=65536, different=231, max_error=1.25e-5
+    )
+    other = schema.DifferentOutput(
+        index=1, name=HOSTILE, inferences=9999, numbers=65536, different=65536, max_error="nan"
+    )
+    row = schema.DifferentDispatch(
+        first_in=1234, partition=0, dispatch="012_conv2d_winograd", nodes=list(range(100, 120)), ops="CONV_2D + RELU6",
+        tensor=7, inferences=2345, numbers=16777216, different=65537, max_error=0.0,
+    )  # fmt: skip
+    found = schema.Determinism(ok=False, sentence=LONG, outputs=[output, other], copied=10000, dispatches=[row] * 3)
+    determinism_table.show(found, console)
 
 
 @case
