@@ -8,6 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+# They compile a kernel as it is: a third of the time. For kernels that run once.
+UNOPTIMISED = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "GALLIVM_PERF": "nopt"}
+
 
 class Device(Protocol):
     """A GPU as the delegate's report has it, as far as this asks."""

@@ -24,7 +24,7 @@ from host_tools.base.errors import RunFailed
 from host_tools.base.readable import HANDLER
 from host_tools.base.text_table import Table
 from host_tools.build import apk_check
-from host_tools.judge import compare, judged, plan_diff, run_diff
+from host_tools.judge import compare, judged, judged_cases, plan_diff, run_diff
 from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
@@ -34,6 +34,7 @@ from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
     bench_table,
     bisect_table,
+    device_parity_table,
     plan_diff_table,
     replay_table,
     run_account,
@@ -311,6 +312,17 @@ def all_ops(folder: Path, console: Console) -> None:
     cells = [{"backend": b, "precision": p, "storage": s} for b in backends for p in precisions for s in storages]
     head = {"ops": ["BIDIRECTIONAL_SEQUENCE_LSTM", "ADD"], "cells": cells, "total": 4}
     parity.show(parity.read([head, {"op": "ADD", **cells[3], "case": "c", "wrong": "off by [1]"}] * 1), console)
+
+
+@case
+def cases_on_a_device(folder: Path, console: Console) -> None:
+    column = "gles/f32_f16/image"
+    rows = [judged_cases.Row(name, "vector", "ADD", column, "wrong", "off by [1]") for name in (LONG, HOSTILE)]
+    found = judged_cases.Found({"manufacturer": "a", "model": DEVICE}, {}, {}, rows=rows, absent={column: ""})
+    found.absent = {"opencl/f32/buffer": HOSTILE}
+    found.tried = [judged_cases.Tried(LONG, column, ("storage buffer",), ("storage buffer", LONG))]
+    found.cost = dict.fromkeys(("runs", "processes", "programs", "pushed_bytes", "pulled_bytes", "seconds"), 123_456)
+    device_parity_table.show(judged_cases.document(found), console)
 
 
 @case
