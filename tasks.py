@@ -841,23 +841,37 @@ def regress(
 @task(
     iterable=["op"],
     help={
-        "op": "Only this op, by its TFLite name, e.g. CONV_2D; may be repeated.",
+        "op": "Only these ops, by their TFLite names, e.g. CONV_2D.",
         "quick": "A few vectors of each op instead of all.",
         "json": "Print JSON instead of a table.",
         "library": _RUN_HELP["library"],
+        "on": "Run vectors, random graphs, dead lanes and models on a device: a serial, any or virtual; host: vectors here.",
+        "fresh": "With --on: start anew where an earlier run was interrupted.",
     },
 )
-def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, library: str = "") -> None:
+def parity(
+    c: Context,
+    op: list[str],
+    quick: bool = False,
+    json: bool = False,
+    library: str = "",
+    on: str = "host",
+    fresh: bool = False,
+) -> None:
     """Run every op's test vectors on both backends, in every precision and storage; show which are right.
 
-    Status 1: a vector is wrong, or an op is missing somewhere.
+    Status 1: a vector is wrong, or an op is missing somewhere. With --on a page and JSON that can be sent on: they name no
+    device, computer or user.
     """
     from json import dumps
 
     from host_tools.base import terminal
     from host_tools.base.progress import progress
-    from host_tools.tasks import parity
+    from host_tools.tasks import device_parity, parity
 
+    if on != "host":
+        device_parity.task(on, _file(library), op, quick, fresh, json)
+        return
     with progress("parity") as show:
         found = parity.measure(_library(library), op, quick, show)
     if json:

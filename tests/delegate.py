@@ -23,8 +23,7 @@ from tests.judge import mismatch
 
 TARGETS = ROOT / "host_tools" / "request" / "targets"
 REPORTS = Path(tempfile.gettempdir()) / f"quadra-sanitizers-{os.getpid()}"  # what sanitizers wrote in this session
-# PoCL and llvmpipe compile a kernel as it is: a third of their time.
-UNOPTIMISED = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "GALLIVM_PERF": "nopt"}
+UNOPTIMISED = cpu_drivers.UNOPTIMISED
 TOLERANCE = {"f32": 1e-5, "f32_f16": 1e-2, "f16": 1e-2}
 
 

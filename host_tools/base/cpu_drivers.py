@@ -13,6 +13,8 @@ from host_tools.base.settings import read
 _VENDORS = Path("/etc/OpenCL/vendors")
 _GPUS = ("dri/renderD*", "nvidia[0-9]*", "kfd", "mali[0-9]*", "dxg")  # in /dev, of any vendor
 _DEVICES = Path("/dev")
+# They compile a kernel as it is: a third of the time. For kernels that run once.
+UNOPTIMISED = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "GALLIVM_PERF": "nopt"}
 
 
 class Device(Protocol):

@@ -13,6 +13,7 @@ _OF_TASKS = {
     "compare": ("run", "[RUN]"),
     "diff": ("runs", "RUN RUN"),
     "open": ("run", "[RUN|BENCH|REGRESSION]"),
+    "parity": ("op", "[OP...]"),
     "profile": ("run", "[RUN]"),
     "pull": ("run", "[RUN]"),
     "push": ("models", "[MODEL...]"),  # none with --clean

@@ -28,6 +28,7 @@ _CANNOT_EXECUTE, _NOT_FOUND = 126, 127
 _KILLED = 128
 _DEADLINE_S = 3600.0  # it has one of its own, from the RunSpec
 _ELF = b"\x7fELF"
+_CASE = "begin "
 
 
 class Program:
@@ -83,7 +84,7 @@ def _run(call: Call, program: Path, one: Program) -> int:
             cwd=Path(call.files.for_process(call.cwd)),
             env=_environment(call, words),
             check=False,
-            on_line=_telling(call, call.out),
+            on_line=_watching(call, one, _telling(call, call.out)),
             on_error_line=_telling(call, call.err),
             stop=lambda: one.ended.is_set() or call.cancelled.is_set(),
         )
@@ -132,12 +133,29 @@ def _telling(call: Call, write: Callable[[bytes], None]) -> Callable[[str], None
     return line
 
 
+def _watching(call: Call, one: Program, tell: Callable[[str], None]) -> Callable[[str], None]:
+    """The same, until a crash that was asked for: at the beginning of a case, of a program that runs several."""
+
+    def line(text: str) -> None:
+        if not one.alive():
+            return
+        tell(text)
+        fault = call.device.faults.due("app.run") if text.startswith(_CASE) else None
+        if fault and fault.kind == "crash":
+            one.send(signal.SIGSEGV)
+
+    return line
+
+
 def _environment(call: Call, words: list[str]) -> dict[str, str]:
     """Threads as the RunSpec in `--folder` says: a phone's GPU has nothing of the kind to be told. What is wrong with
-    the device's GPU is so for every program."""
+    the device's GPU is so for every program. Kernels of cases run once: optimising them would take most of the time."""
     folder = words[words.index("--folder") + 1] if "--folder" in words[:-1] else ""
     cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
     env = {**cpu_drivers.settings(processes.threads(folder)), **cpu_drivers.caches(cache)}
+    if "--cases" in words:
+        once = settings.make_folder(cache / "unoptimised", "QUADRA_DRIVER_CACHE_DIR")
+        env |= {**cpu_drivers.UNOPTIMISED, **cpu_drivers.caches(once)}
     for fault in call.device.faults.all():
         env |= faults.planted(fault)
     return env

@@ -26,7 +26,7 @@ from host_tools.base.readable import HANDLER
 from host_tools.base.text_table import Table
 from host_tools.build import apk_check
 from host_tools.drivers import driver_table, results
-from host_tools.judge import compare, judged, plan_diff, run_diff
+from host_tools.judge import compare, judged, judged_cases, plan_diff, run_diff
 from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
@@ -37,6 +37,7 @@ from host_tools.show import (
     bench_table,
     bisect_table,
     determinism_table,
+    device_parity_table,
     plan_diff_table,
     replay_table,
     run_account,
@@ -342,6 +343,17 @@ def drivers_and_what_their_tests_found(folder: Path, console: Console) -> None:
             row.tests[f"{outcome} {kind} {precision}"] = results.Record(f"{LONG}[{MODEL}]", kind, precision, cases)
         found.rows.append(row)
     driver_matrix.show(found, console)
+
+
+@case
+def cases_on_a_device(folder: Path, console: Console) -> None:
+    column = "gles/f32_f16/image"
+    rows = [judged_cases.Row(name, "vector", "ADD", column, "wrong", "off by [1]") for name in (LONG, HOSTILE)]
+    found = judged_cases.Found({"manufacturer": "a", "model": DEVICE}, {}, {}, rows=rows, absent={column: ""})
+    found.absent = {"opencl/f32/buffer": HOSTILE}
+    found.tried = [judged_cases.Tried(LONG, column, ("storage buffer",), ("storage buffer", LONG))]
+    found.cost = dict.fromkeys(("runs", "processes", "programs", "pushed_bytes", "pulled_bytes", "seconds"), 123_456)
+    device_parity_table.show(judged_cases.document(found), console)
 
 
 @case
