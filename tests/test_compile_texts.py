@@ -12,7 +12,7 @@ from host_tools.drivers.compiler import Compiler
 from tests import compile_texts, kernel_texts
 from tests.compile_texts import Refusal, Text
 from tests.delegate import TARGETS, Outcome
-from tests.kernel_texts import KernelTexts, Target, distinct, twin
+from tests.kernel_texts import Dumped, Kernel, KernelTexts, Target, distinct, twin
 from tests.vectors import all_cases
 
 ADRENO = Target("adreno-640", TARGETS / "adreno-640.json")
@@ -79,6 +79,38 @@ def test_targets_are_those_of_the_files_and_know_their_language(tmp_path):
     assert found["mali-g76"].language == "opencl" and found["cpu-avx2"].is_cpu and not found["mali-g76"].is_cpu
     storage = json.loads(found["mali-g76-buffers-gles"].path.read_text())["storage"]
     assert storage == "buffer" and found["mali-g76-buffers-gles"].language == "gles"
+
+
+class Store:
+    """Every model has the source that all have, and one of its own for each target."""
+
+    def __init__(self, quadra) -> None:
+        pass
+
+    def of(self, model: bytes, target: Target, precision: str) -> Dumped:
+        if model == b"damaged":
+            return Dumped((), (), "cannot be read")
+        names = ["shared", f"{model.decode()}-{target.name}"]
+        return Dumped(tuple(Kernel(name, Path(f"{name}.cl")) for name in names), (), "")
+
+
+def test_a_source_is_collected_once_and_is_a_phones_if_any_phone_has_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(compile_texts, "KernelTexts", Store)
+    monkeypatch.setattr(compile_texts, "named_models", lambda: iter([("a", lambda: b"A"), ("b", lambda: b"B")]))
+    targets = [Target(name, TARGETS / f"{name}.json") for name in ("cpu-avx2", "adreno-640")]
+    found = {text.path.stem: text for text in compile_texts.collect(None, targets, print)}
+    assert set(found) == {"shared", "A-cpu-avx2", "A-adreno-640", "B-cpu-avx2", "B-adreno-640"}
+    assert [name for name, text in found.items() if text.for_cpus] == ["A-cpu-avx2", "B-cpu-avx2"]
+    assert found["B-adreno-640"].name == "b, adreno-640, f32" and found["shared"].name == "a, adreno-640, f32"
+    some = compile_texts.collect(None, targets, print, lambda name, target: name == "b" and not target.is_cpu)
+    assert {text.path.stem for text in some} == {"shared", "B-adreno-640"}
+
+
+def test_a_model_that_does_not_load_is_no_silence(monkeypatch):
+    monkeypatch.setattr(compile_texts, "KernelTexts", Store)
+    monkeypatch.setattr(compile_texts, "named_models", lambda: iter([("a", lambda: b"damaged")]))
+    with pytest.raises(AssertionError, match="a for adreno-640 in f32: cannot be read"):
+        compile_texts.collect(None, [ADRENO], print)
 
 
 @pytest.fixture
