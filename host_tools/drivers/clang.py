@@ -19,6 +19,7 @@ _START_S = 30.0
 _SPIR = "-x cl -cl-std=CL1.2 -triple spir64 -finclude-default-header -fdeclare-opencl-builtins -ferror-limit 0"
 _STRICT = "-fsyntax-only -Werror -pedantic-errors"
 _UNOPTIMISED = "-O0 -emit-llvm"
+_HALF = "cl_khr_fp16"
 _ENDED_WELL = (0, 1)  # nothing is wrong; a source is
 _DECLARED = re.compile(r"^declare [^@\n]*@(\w+)\(", re.MULTILINE)
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
@@ -41,12 +42,22 @@ def _compiler() -> tuple[str, ...]:
 
 
 def compile_strictly(paths: Sequence[Path]) -> list[str]:
-    return _in_batches(paths, _STRICT.split(), lambda folder, name: "")
+    return _compile_all(paths, _STRICT.split(), lambda folder, name: "")
 
 
 def compile_unoptimised(paths: Sequence[Path]) -> list[str]:
     """Refuses what clang does, and calls of a function of the source that has no body, which no linker would find."""
-    return _in_batches(paths, _UNOPTIMISED.split(), _without_body)
+    return _compile_all(paths, _UNOPTIMISED.split(), _without_body)
+
+
+def _compile_all(paths: Sequence[Path], flags: list[str], find: Callable[[Path, str], str]) -> list[str]:
+    """Sources that ask for half arithmetic are other ones where there is none: both must be right."""
+    refused = _in_batches(paths, flags, find)
+    both = [i for i, path in enumerate(paths) if not refused[i] and _HALF in path.read_text(encoding="utf-8")]
+    again = _in_batches([paths[i] for i in both], [*flags, f"-cl-ext=-{_HALF}"], find)
+    for i, why in zip(both, again, strict=True):
+        refused[i] = why and f"without {_HALF}:\n{why}"
+    return refused
 
 
 def _without_body(folder: Path, name: str) -> str:

@@ -79,6 +79,26 @@ def test_a_static_function_has_a_body(sources, source):
     assert row("clang-O0").compile(sources(source)) == [""]
 
 
+HALF = (
+    """#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+%s
+#else
+%s
+#endif
+"""
+    + RIGHT
+)
+
+
+@pytest.mark.parametrize("name", ["clang-pedantic", "clang-O0"])
+def test_what_stands_for_half_arithmetic_is_compiled_too(sources, name):
+    right, wrong = "static float one(void) { return 1.0f; }", "static float one(void) { return none; }"
+    refused = row(name).compile(sources(HALF % (right, right), HALF % (right, wrong), HALF % (wrong, right), RIGHT))
+    assert [bool(why) for why in refused] == [False, True, True, False]
+    assert refused[1].startswith("without cl_khr_fp16:\n") and not refused[2].startswith("without")
+
+
 @pytest.mark.parametrize("name", ["clang-pedantic", "clang-O0"])
 def test_a_fatal_error_hides_no_later_one(sources, name):
     fatal = '#include "there_is_none.h"\n' + RIGHT
