@@ -19,6 +19,7 @@ from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.text_table import Table, number, text
 
 _DEADLINE_S = 3600.0
+_SLOWER = 10  # drivers beside the usual ones
 _SHOWN_FAILURES = 40
 
 Column = tuple[str, str, str]  # backend, precision, storage
@@ -63,8 +64,8 @@ class Parity:
             yield from (f"{where}: {vector}: {reason}" for vector, reason in cell.failures)
 
 
-def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str], None]) -> Parity:
-    """Runs the vectors of `ops` (all when empty); with quick only a few of each."""
+def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str], None], driver: str = "") -> Parity:
+    """Runs the vectors of `ops` (all when empty); with quick only a few of each. driver: a row of the table of drivers."""
     seen: list[dict[str, Any]] = []
 
     def on_line(line: str) -> None:
@@ -76,8 +77,9 @@ def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str]
             show(f"{len(seen) - 1} of {seen[0]['total']} vectors, {last['op']} on {' '.join(_column(last))}")
 
     argv = [sys.executable, "-m", "tests.parity", library, *(["--quick"] if quick else [])]
-    argv += [f"--op={op}" for op in ops]
-    child_process.run(argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S, on_line=on_line)
+    argv += [f"--op={op}" for op in ops] + ([f"--driver={driver}"] if driver else [])
+    deadline_s = _DEADLINE_S * (_SLOWER if driver else 1)
+    child_process.run(argv, cwd=settings.ROOT, timeout_s=deadline_s, on_line=on_line)
     return read(seen)
 
 
