@@ -7,7 +7,7 @@ came of each.
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Parity:
     ops: tuple[str, ...]
     columns: tuple[Column, ...]
     cells: dict[tuple[str, Column], Cell]
+    driver: str = ""  # a row of the table of drivers; empty: the usual ones
 
     def failures(self) -> Iterator[str]:
         """A line for each hole and each failed vector."""
@@ -80,7 +81,7 @@ def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str]
     argv += [f"--op={op}" for op in ops] + ([f"--driver={driver}"] if driver else [])
     deadline_s = _DEADLINE_S * (_SLOWER if driver else 1)
     child_process.run(argv, cwd=settings.ROOT, timeout_s=deadline_s, on_line=on_line)
-    return read(seen)
+    return replace(read(seen), driver=driver)
 
 
 def read(lines: Sequence[dict[str, Any]]) -> Parity:
@@ -99,7 +100,8 @@ def read(lines: Sequence[dict[str, Any]]) -> Parity:
 
 
 def show(found: Parity, console: Console) -> None:
-    console.print("[bold]Ops: right vectors of all, by backend, precision and storage[/]")
+    where = f" on the driver {escape(found.driver)}" if found.driver else ""
+    console.print(f"[bold]Ops{where}: right vectors of all, by backend, precision and storage[/]")
     for backend in dict.fromkeys(
         backend for backend, _, _ in found.columns
     ):  # side by side they are wider than a terminal
@@ -135,7 +137,7 @@ def to_json(found: Parity) -> dict[str, Any]:
         return {**named, "passed": cell.passed, "total": cell.total, "failures": wrong}
 
     rows = [{"op": op, "cells": [one(c, found.cells[op, c]) for c in found.columns]} for op in found.ops]
-    return {"schema_version": 1, "rows": rows}
+    return {"schema_version": 1, "driver": found.driver, "rows": rows}
 
 
 def fail_if_wrong(found: Parity) -> None:

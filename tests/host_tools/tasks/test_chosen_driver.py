@@ -1,13 +1,12 @@
 """`--driver` of run, support and parity: what contradicts it is misuse; what ran says which driver it was."""
 
-import json
-import sys
+import io
 
 import numpy as np
 import pytest
 from msgspec import structs
+from rich.console import Console
 
-from host_tools.base import child_process, settings
 from host_tools.base.errors import Misuse, ToolMissing
 from host_tools.drivers import driver_table
 from host_tools.judge import judged
@@ -15,7 +14,7 @@ from host_tools.places import on_host
 from host_tools.record import schema, spec as specs
 from host_tools.request import as_command, from_arguments
 from host_tools.show import report
-from host_tools.tasks import chosen_driver, support
+from host_tools.tasks import chosen_driver, parity, support
 from tests.model_builder import Model
 
 HERE = ["softpipe", "angle", "rusticl", "rusticl-26"]
@@ -119,9 +118,10 @@ def test_support_takes_a_target_or_a_driver(model):
         support.make_spec(model, driver="angle", target="generic-gles")
 
 
-def test_parity_runs_on_the_driver_alone(library):
-    argv = [sys.executable, "-m", "tests.parity", library, "--quick", "--op=RELU", "--driver=softpipe"]
-    done = child_process.run(argv, timeout_s=300, cwd=settings.ROOT)
-    head, *found = map(json.loads, done.stdout.splitlines())
-    assert {cell["backend"] for cell in head["cells"]} == {"gles"} and len(found) == head["total"] == 12
-    assert not [one for one in found if one["wrong"]]
+def test_parity_runs_on_the_driver_alone_and_says_so(library):
+    found = parity.measure(library, ["RELU"], True, print, "softpipe")
+    assert {backend for backend, _, _ in found.columns} == {"gles"}
+    assert [cell.total for cell in found.cells.values()] == [2] * 6 and not list(found.failures())
+    console = Console(file=io.StringIO(), width=100)
+    parity.show(found, console)
+    assert "Ops on the driver softpipe:" in console.file.getvalue() and parity.to_json(found)["driver"] == "softpipe"
