@@ -13,7 +13,7 @@ from host_tools.judge import judged
 from host_tools.places import on_host
 from host_tools.record import schema, spec as specs
 from host_tools.request import as_command, from_arguments
-from host_tools.show import report
+from host_tools.show import report, run_account, run_document
 from host_tools.tasks import chosen_driver, parity, support
 from tests.model_builder import Model
 
@@ -98,6 +98,10 @@ def test_a_run_on_a_driver_says_so(model, library, row):
     command = as_command.run(folder.spec())
     assert f"--driver={row.name}" in command and "egl_library" not in command and "--backend" not in command
     assert f"on the driver {row.name}" in report.render(found)
+    console = Console(file=io.StringIO(), width=200)
+    run_account.account(found, console)
+    assert f"on the driver {row.name}: " in console.file.getvalue()
+    assert run_document.of([run_account.Ended("host", found)], None).runs[0].driver == row.name
 
 
 def test_support_asks_the_drivers_own_device(model, library, row, tmp_path):
