@@ -32,7 +32,7 @@ SAYS = {
 CASES = [next(case for case in all_cases() if case.op == op) for op in ("RELU", "SOFTMAX")]
 
 
-@pytest.fixture(params=driver_table.DRIVERS, ids=lambda one: one.name)
+@pytest.fixture(params=[one for one in driver_table.DRIVERS if not one.library], ids=lambda one: one.name)
 def row(request):
     """(driver, entry)."""
     try:
@@ -54,7 +54,7 @@ def test_a_row_runs_on_its_own_driver(row, library):
 
 
 def test_every_row_is_known_here():
-    assert [driver.name for driver in driver_table.DRIVERS] == [*SAYS]
+    assert [driver.name for driver in driver_table.DRIVERS if not driver.library] == [*SAYS]
 
 
 def test_a_row_of_a_gpu_is_there_where_the_machine_has_one(monkeypatch):

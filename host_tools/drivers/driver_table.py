@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from host_tools.base import cpu_drivers
 from host_tools.base.close_names import did_you_mean
@@ -20,6 +21,8 @@ def _pocl() -> Entry:
 
 
 def _mesa(name: str) -> Entry:
+    if not list(Path("/usr/lib").glob("*/dri/swrast_dri.so")):
+        raise ToolMissing(f"use the driver {name}", "Mesa is not installed", "apt-get install libgl1-mesa-dri libegl1")
     return Entry(env={"GALLIUM_DRIVER": name, "LIBGL_ALWAYS_SOFTWARE": "true"})
 
 

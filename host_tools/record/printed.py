@@ -94,6 +94,7 @@ class RunAt(Part, kw_only=True):
     signature: Annotated[Text, Is("that ran; empty: the main graph")] = ""
     backend: Annotated[Text, Is("that ran: as in `verdicts.json`")] = ""
     gpu: Annotated[Text, Is("the device's name")] = ""
+    driver: Annotated[Text, Is("the row of the [table of drivers](drivers.md) that ran; empty: the usual driver")] = ""
     nodes: Annotated[Count, Is("of the model")] = 0
     nodes_on_gpu: Count = 0
     partitions: Count = 0

@@ -76,6 +76,9 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     api: Annotated[Text, Is("`interpreter`, or `compiled`: [LiteRT's CompiledModel](compiled_model.md)")] = (
         "interpreter"
     )
+    driver: Annotated[
+        Text, Is("a row of the [table of drivers](drivers.md) that it ran on; empty: the usual one (place `host`)")
+    ] = ""
     repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
     threads: Annotated[Count, Is("of XNNPACK, and of a driver that runs on the CPU")] = 1
     peers: Annotated[
@@ -134,6 +137,9 @@ def checked(spec: RunSpec) -> RunSpec:
     if spec.api == "compiled" and spec.same_inferences:
         came_back = "a CompiledModel cannot begin anew with a model's state, so that its inferences need not be equal"
         raise Misuse("run with --same and --api compiled", came_back, "omit --api")
+    if spec.driver and spec.place != "host":
+        came_back, do_next = "other drivers run with --on host only", "omit --on, or --driver"
+        raise Misuse(f"run with --driver {spec.driver} in the place {spec.place}", came_back, do_next)
     for peer in spec.peers:
         _one_of("--peer", peer, PEERS)
         if peer != "xnnpack" and spec.route == "shell":

@@ -48,6 +48,9 @@ def account(judged: Judged, console: Console) -> None:
     through = "through LiteRT's CompiledModel: " if spec.api == "compiled" else ""
     console.print(f"  {through}{escape(summary.sentence())}")
     console.print(f"  {escape(summary.backend_sentence(asked))}  [dim]({escape(verdicts.words(summary))})[/]")
+    if spec.driver:
+        found = folder.optional(schema.Environment) or schema.Environment()
+        console.print(f"  on the driver {escape(spec.driver)}: {escape(found.driver_source)}")
     device_condition.show(folder, console)
     for api, sentence in summary.failures:
         console.print(f"  [yellow]{escape(api)} failed[/]: {escape(sentence)}")

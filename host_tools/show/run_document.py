@@ -47,6 +47,7 @@ def _run(ended: Ended, judged: Judged) -> RunAt:
         model=folder.spec().model.name,
         backend=found.backend,
         gpu=found.device,
+        driver=folder.spec().driver,
         nodes=found.gpu + found.cpu,
         nodes_on_gpu=found.gpu,
         partitions=found.partitions,

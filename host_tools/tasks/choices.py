@@ -103,6 +103,12 @@ def _gpus() -> Choices:
     return Choices(tuple(gpu.name for gpu in phone_gpus.GPUS), several=True)
 
 
+def _driver() -> Choices:
+    from host_tools.drivers import driver_table
+
+    return _or_other(driver.name for driver in driver_table.DRIVERS)  # the task says which there are
+
+
 def _targets() -> Choices:
     from host_tools.request import from_arguments
 
@@ -150,6 +156,7 @@ CHOICES: dict[str, Callable[[], Choices]] = {
     "bench backend": _bench_backends,
     "plan backend": _planned_backends,
     "support backend": _planned_backends,
+    "driver": _driver,
     "gpu": _gpus,
     "model": _models,
     "models": _models,

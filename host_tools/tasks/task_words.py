@@ -12,6 +12,7 @@ _OF_TASKS = {
     "bench": ("models", "[MODEL...]"),
     "compare": ("run", "[RUN]"),
     "diff": ("runs", "RUN RUN"),
+    "drivers": ("names", "[NAME...]"),
     "open": ("run", "[RUN|BENCH|REGRESSION]"),
     "parity": ("op", "[OP...]"),
     "profile": ("run", "[RUN]"),

@@ -44,7 +44,18 @@ from host_tools.show import (
     run_diff_table,
 )
 from host_tools.show.regression import table as regression_table
-from host_tools.tasks import advise, caches, devices, doctor, driver_matrix, lint, list_models, overflow, parity
+from host_tools.tasks import (
+    advise,
+    caches,
+    devices,
+    doctor,
+    driver_matrix,
+    drivers,
+    lint,
+    list_models,
+    overflow,
+    parity,
+)
 from tests.host_tools import run_folders
 from tests.host_tools.analyse import test_beside
 from tests.host_tools.judge import regress_cases, test_run_diff
@@ -309,6 +320,15 @@ def needs_of_this_machine(folder: Path, console: Console) -> None:
     doctor._print_table(
         [doctor.Check("Python", "3.11.2", True), doctor.Check("2 GB of disk", f"1.5 GB, {LONG}", False)]
     )
+
+
+@case
+def other_drivers(folder: Path, console: Console) -> None:
+    row = replace(
+        driver_table.find("angle"), name="rusticl-26-of-debian", lacks=LONG, too_slow_for=LONG, megabytes=123456
+    )
+    states = [drivers.State(row, word, HOSTILE, LONG) for word in (drivers.HERE, drivers.TO_FETCH, drivers.MISSING)]
+    drivers.show(states, console)
 
 
 @case

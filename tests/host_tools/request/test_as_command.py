@@ -42,6 +42,7 @@ def spec_of(words: list[str], monkeypatch) -> RunSpec:
         ["--on", "jvm", "--peer", ""],
         ["--image", "a picture.png", "--cache", "the cache"],
         ["--inputs", "arrays"],
+        ["--driver", "softpipe", "--precision", "f16"],
         ["--signature", "decode", "--size", "picture=1x7x9x6"],
     ],
     ids=" ".join,
