@@ -16,6 +16,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from tests.judge import errors
 
+TRIED = 9  # inputs
 _FLOAT, _HALF = schema.TensorType.FLOAT32, schema.TensorType.FLOAT16
 
 
@@ -85,16 +86,16 @@ def _rounded(floats: np.ndarray) -> np.ndarray:
 
 
 def cost(raw: bytes, feeds: list[np.ndarray], kept: Path) -> list[float]:
-    """For each output how far half storage moves it, as a part of its range: the largest of three, for these inputs and two
-    that are a thousandth beside them. One alone may be small by chance, most of all where the output is one number. Kept in a
-    file per model and inputs."""
-    digest = hashlib.sha256(raw + b"".join(feed.tobytes() for feed in feeds)).hexdigest()
+    """For each output how far half storage moves it, as a part of its range: the largest for these inputs and others
+    that are a thousandth beside them. One alone may be small by chance: where rounding moves a model much, it moves it by
+    another amount for each. Kept in a file per model and inputs."""
+    digest = hashlib.sha256(bytes([TRIED]) + raw + b"".join(feed.tobytes() for feed in feeds)).hexdigest()
     path = kept / f"{digest[:24]}.json"
     if path.exists():
         return json.loads(path.read_text())
     exact, rounded = _opened(raw), _opened(with_half_tensors(raw))
     tried = []
-    for turn in range(3):
+    for turn in range(TRIED):
         fed = [_beside(feed, turn) for feed in feeds]
         pairs = zip(_run(rounded, fed), _run(exact, fed), strict=True)
         tried.append([float(errors(got, want)[0].max()) for got, want in pairs])

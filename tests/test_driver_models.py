@@ -24,7 +24,8 @@ RUNS = [
 ]
 SAMPLE = ["face_detection_short_range", "hand_recrop"]  # for the slowest drivers
 MARKS = [] if on_driver.session() else [pytest.mark.slow]
-SHARE = 3  # of the runs but the first a model has one in so many, in turn
+SHARE = 4  # of the runs but the first a model has one in so many, in turn
+TWINS = {"mediapipe/face_detection_short_range", "mediapipe/face_detection_full_range_sparse"}  # of another release
 
 
 def params() -> list:
@@ -33,7 +34,8 @@ def params() -> list:
     made = []
     for backend in on_driver.backends(runs.BACKENDS):
         mine = [run for run in RUNS if run.backend == backend]
-        for i, name in enumerate(SAMPLE if on_driver.sample_only() else [*WHOLE, *QUANTISED]):
+        names = [name for name in [*WHOLE, *QUANTISED] if name not in TWINS]
+        for i, name in enumerate(SAMPLE if on_driver.sample_only() else names):
             taken = [
                 run for j, run in enumerate(mine) if j == 0 or ((i + j) % SHARE == 0 and not on_driver.sample_only())
             ]
