@@ -149,10 +149,7 @@ class Session:
         found: dict[tuple[str, str], list[tuple[str, bool]]] = {}
         for (part, column, change), line in self.log.of("mend"):
             found.setdefault((part, column), []).append((change, all(r["verdict"] == RIGHT for r in line["rows"])))
-        return [
-            Tried(part, column, tuple(c for c, _ in tries), tuple(c for c, right in tries if right))
-            for (part, column), tries in found.items()
-        ]
+        return [Tried(*where, tuple(c for c, _ in tries), _mends(tries)) for where, tries in found.items()]
 
     def measured(self) -> list[Measured]:
         """Models that ran in the first pass."""
@@ -196,6 +193,12 @@ class Session:
             self.at = labels[number]
 
         return begins
+
+
+def _mends(tries: Sequence[tuple[str, bool]]) -> tuple[str, ...]:
+    """Where nothing need be changed, what else makes it right says nothing."""
+    right = tuple(change for change, is_right in tries if is_right)
+    return (mends.AGAIN.name,) if mends.AGAIN.name in right else right
 
 
 def _options(backend: str, precision: str) -> dict[str, str]:

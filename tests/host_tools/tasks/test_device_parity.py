@@ -121,7 +121,7 @@ def test_a_case_that_ends_the_process_costs_itself_alone(phone, measured):
     found, _ = measured()
     (bad,) = judged.bad(found)
     assert bad.verdict == "died" and "SIGSEGV" in bad.reason and bad.op == OPS[2]
-    assert "nothing: alone, it is right" in found.tried[0].mends
+    assert found.tried[0].mends == ("nothing: alone, it is right",)
 
 
 def test_a_lost_device_is_told_with_the_case_and_the_next_call_goes_on(phone, measured, tmp_path):
