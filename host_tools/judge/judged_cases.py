@@ -13,6 +13,7 @@ from host_tools.record.case_set import COLUMNS, Case, Column, Part
 RIGHT, WRONG, REFUSED, DIED = VERDICTS = ("right", "wrong", "refused", "died")
 KINDS = {"vector": "vectors", "graph": "graphs", "dead lanes": "dead lanes", "model": "models"}
 _SHOWN_SLOWEST = 12
+_LONGEST = 400  # letters of a reason
 _REASONS = 3  # of nodes on the CPU
 
 
@@ -63,6 +64,7 @@ class Found:
     absent: dict[str, str] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    interruptions: list[str] = field(default_factory=list)  # why and where it broke off, and was taken up again
     finished: bool = False
     quick: bool = False
     time: str = ""
@@ -96,7 +98,12 @@ def all_of(case: Case, column: Column, verdict: str, reason: str) -> list[Row]:
 
 
 def _row(part: Part, column: Column, verdict: str, reason: str) -> Row:
-    return Row(part.id, part.kind, part.op, column.name, verdict, reason)
+    return Row(part.id, part.kind, part.op, column.name, verdict, _short(reason.strip()))
+
+
+def _short(reason: str) -> str:
+    """A compiler's log may be long."""
+    return reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]} …"
 
 
 def _mismatch(part: Part, column: Column, got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str:
@@ -137,6 +144,7 @@ def document(found: Found) -> dict[str, Any]:
         "library": found.library,
         "cost": found.cost,
         "left_out": found.left_out,
+        "interruptions": found.interruptions,
         "totals": counts(found.rows),
         "columns": [_column(found, name) for name in COLUMNS],
         "ops": _ops(found.rows),

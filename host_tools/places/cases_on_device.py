@@ -7,6 +7,8 @@ a second, and a program in /data/local/tmp may load the vendor's libraries where
 import json
 import math
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, QuadraError, TransferFailed
+from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceTimedOut, QuadraError, TransferFailed
 from host_tools.base.progress import counted
 from host_tools.build import bazel, device_apk, maven
 from host_tools.phone.adb.adb_device import Device
@@ -26,6 +28,8 @@ from host_tools.record.case_set import CaseSet
 
 CASE_S = 60  # then the runner ends itself: a driver that hangs
 _START_S = 60.0
+_SILENCE_S = 30.0  # longer than a case may take
+_LOOK_EVERY_S = 1.0
 _MOST_S = 3600.0  # of one process
 _DAMAGED = 3  # times in a row that results may arrive damaged
 _RUNTIME = "libtensorflowlite_jni.so"
@@ -96,9 +100,12 @@ class CasesOnDevice:
         first, damaged = 0, 0
         while first < len(jobs):
             listener = self._listener(jobs, first, on_result, on_begin)
-            starter = ShellStarter(self.device, self._program, min(_MOST_S, _START_S + CASE_S * len(jobs)))
-            with self._list(cases, jobs[first:]) as there:
+            device = self.device.twin()  # so that silence can stop it alone
+            starter = ShellStarter(device, self._program, min(_MOST_S, _START_S + CASE_S * len(jobs)))
+            with self._list(cases, jobs[first:]) as there, _Silence(device, listener) as silence:
                 ended, damage = start(starter, [*self._words, "--pack", pack, "--cases", there], listener)
+            if silence.lasted:
+                raise self._silent()
             self.processes += 1
             self.received_bytes += listener.bytes
             died = ended.crashed and listener.begun >= listener.ended
@@ -134,6 +141,15 @@ class CasesOnDevice:
         self.sent_bytes += done.sent_bytes
         return done.remote
 
+    def _silent(self) -> DeviceTimedOut:
+        return DeviceTimedOut(
+            f"run cases on {self.device.serial}",
+            f"nothing was heard of it for {CASE_S + _SILENCE_S:g} s, though a case may take {CASE_S} s",
+            "look whether the device still answers; restart it otherwise",
+            serial=self.device.serial,
+            step="run the runner",
+        )
+
     def _garbled(self, damage: str) -> TransferFailed:
         serial = self.device.serial
         return TransferFailed(
@@ -145,6 +161,35 @@ class CasesOnDevice:
         if isinstance(error, DeviceNotFound):  # it was there when this began
             return DeviceLost(*error.args, serial=error.serial, step=error.step)
         return error
+
+
+class _Silence:
+    """Ends what is asked of a device where no case has begun or ended for too long: a driver may hold the process in the
+    kernel, where no signal reaches it."""
+
+    def __init__(self, device: Device, listener: Listener) -> None:
+        self._device, self._listener = device, listener
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.lasted = False
+
+    def __enter__(self) -> "_Silence":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        heard, since = self._listener.bytes, time.monotonic()
+        while not self._done.wait(_LOOK_EVERY_S):
+            if self._listener.bytes != heard:
+                heard, since = self._listener.bytes, time.monotonic()
+            elif time.monotonic() - since > CASE_S + _SILENCE_S:
+                self.lasted = True
+                self._device.stop()
+                return
 
 
 class _Listed:

@@ -47,6 +47,9 @@ class Log:
             if first == kind:
                 yield rest, line
 
+    def finished(self) -> bool:
+        return json.loads((self.folder / _STATE).read_text(encoding="utf-8"))["finished"] is True
+
     def finish(self) -> None:
         state = json.loads((self.folder / _STATE).read_text(encoding="utf-8"))
         run_folder.write_json(self.folder / _STATE, {**state, "finished": True})

@@ -39,6 +39,7 @@ class Program:
     def __init__(self, pid: int, words: list[str]) -> None:
         self.pid, self.name, self.command_line = pid, os.path.basename(words[0]), " ".join(words)
         self.ended, self.signal = threading.Event(), 0
+        self.dropped: faults.Dropped | None = None  # the connection, while its output was written
 
     def alive(self) -> bool:
         return not self.ended.is_set()
@@ -84,12 +85,14 @@ def _run(call: Call, program: Path, one: Program) -> int:
             cwd=Path(call.files.for_process(call.cwd)),
             env=_environment(call, words),
             check=False,
-            on_line=_watching(call, one, _telling(call, call.out)),
-            on_error_line=_telling(call, call.err),
+            on_line=_watching(call, one, _telling(call, one, call.out)),
+            on_error_line=_telling(call, one, call.err),
             stop=lambda: one.ended.is_set() or call.cancelled.is_set(),
         )
     except QuadraError as error:
         return _refuse(call, error.came_back)
+    if one.dropped:
+        raise one.dropped
     return done.returncode if done.returncode >= 0 else _KILLED + (one.signal or -done.returncode)
 
 
@@ -120,14 +123,17 @@ def _is_elf(path: Path) -> bool:
         return False
 
 
-def _telling(call: Call, write: Callable[[bytes], None]) -> Callable[[str], None]:
-    """Writes lines, with the device's paths in place of ours."""
+def _telling(call: Call, one: Program, write: Callable[[bytes], None]) -> Callable[[str], None]:
+    """Writes lines, with the device's paths in place of ours. Another thread than the command's calls it."""
     root = os.fspath(call.device.root)
 
     def line(text: str) -> None:
         try:
             write(os.fsencode(text.replace(root, "") + "\n"))
         except Stopped:
+            call.cancelled.set()
+        except faults.Dropped as dropped:
+            one.dropped = dropped
             call.cancelled.set()
 
     return line

@@ -4,7 +4,7 @@ one case."""
 import numpy as np
 import pytest
 
-from host_tools.base.errors import DeviceLost, TransferFailed
+from host_tools.base.errors import DeviceLost, DeviceTimedOut, TransferFailed
 from host_tools.judge import judged_cases as judged
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.app.start_batch import Listener
@@ -51,7 +51,12 @@ def run(phone, parts, cases, numbers, on_begin=lambda number: None, made=None):
     runner = CasesOnDevice(Device(phone.serial, virtual=True), Parts(*(made or parts)), lambda text: None)
     runner.push()
     jobs = [Job(number, OPTIONS) for number in numbers]
-    runner.run(cases, jobs, lambda number, result: found.setdefault(numbers[number], result), on_begin)
+
+    def result(number, one):
+        assert numbers[number] not in found, "each once"
+        found[numbers[number]] = one
+
+    runner.run(cases, jobs, result, on_begin)
     return found, runner
 
 
@@ -125,6 +130,20 @@ def test_a_lost_device_keeps_the_results_until_then(phone, parts, cases):
     with pytest.raises(DeviceLost):
         runner.run(cases, [Job(n, OPTIONS) for n in (0, 1, 2)], found.__setitem__, begins)
     assert list(found) == [0]
+
+
+def test_a_cut_cable_is_told_at_once(phone, parts, cases):
+    """Seen red: the device's own thread died of the fault, and nobody heard of it."""
+    phone.faults.add("shell.output:drop@20")
+    with pytest.raises(DeviceLost):
+        run(phone, parts, cases, [0, 1, 2])
+
+
+def test_a_device_that_says_nothing_is_left(phone, parts, cases, monkeypatch):
+    monkeypatch.setattr(cases_on_device, "_SILENCE_S", 3 - cases_on_device.CASE_S)
+    phone.faults.add("app.run:slow=999999")
+    with pytest.raises(DeviceTimedOut, match="nothing was heard of it for 3 s"):
+        run(phone, parts, cases, [0])
 
 
 def test_a_place_outside_of_the_pack_is_refused(phone, parts, cases):

@@ -18,7 +18,7 @@ from host_tools.record import case_set, without_names
 from host_tools.record.case_set import COLUMNS, Part, Writer
 from host_tools.request import mends
 from host_tools.show import device_parity_page
-from host_tools.tasks import device_parity
+from host_tools.tasks import device_parity, device_parity_session
 from host_tools.virtual_device.device import VirtualDevice
 from tests import device_cases, parity
 from tests.host_tools.places.test_native_runner import parts  # noqa: F401 (fixture)
@@ -107,7 +107,7 @@ def test_what_is_refused_is_repeated_alone_and_mended(phone, measured, monkeypat
         return {**real(facts, storage, more), **poor}
 
     real = mends.target
-    monkeypatch.setattr(device_parity.mends, "target", target)
+    monkeypatch.setattr(mends, "target", target)
     found, _ = measured()
     assert judged.counts(found.rows)["refused"] == 3
     assert all(re.search("bytes.*64", row.reason) for row in found.rows), found.rows
@@ -121,7 +121,7 @@ def test_a_case_that_ends_the_process_costs_itself_alone(phone, measured):
     found, _ = measured()
     (bad,) = judged.bad(found)
     assert bad.verdict == "died" and "SIGSEGV" in bad.reason and bad.op == OPS[2]
-    assert "nothing: alone, it is right" in found.tried[0].mends
+    assert found.tried[0].mends == ("nothing: alone, it is right",)
 
 
 def test_a_lost_device_is_told_with_the_case_and_the_next_call_goes_on(phone, measured, tmp_path):
@@ -134,11 +134,13 @@ def test_a_lost_device_is_told_with_the_case_and_the_next_call_goes_on(phone, me
     ) as met:
         measured(show=show)
     assert "1 runs until then are kept" in str(met.value) and met.value.kept
+    assert "not finished" in (met.value.kept / device_parity_page.FILE).read_text()
     shown = []
     found, folder = measured(show=shown.append)
     assert folder == met.value.kept and judged.counts(found.rows)["right"] == 3
     assert [text for text in shown if " runs, " in text] == [f"1 of 1 runs, 0 cases not right; {COLUMN}"]
-    assert measured()[1] != folder  # that one is finished
+    assert re.search("Device(Lost|Rebooted), at (relu|softmax)", (folder / device_parity_page.FILE).read_text())
+    assert found.finished and measured()[1] != folder
 
 
 def test_fresh_starts_anew(phone, measured):
@@ -155,8 +157,8 @@ def test_an_api_that_is_not_there_is_told(phone, measured, monkeypatch):
     def options(backend, precision):
         return {**device_parity_options(backend, precision), "opencl_library": "libnone.so"}
 
-    device_parity_options = device_parity._options
-    monkeypatch.setattr(device_parity, "_options", options)
+    device_parity_options = device_parity_session._options
+    monkeypatch.setattr(device_parity_session, "_options", options)
     found, folder = measured()
     document = device_parity.cleaned(found, [])
     assert "libnone.so" in document["apis"]["opencl"]["absent"] and not found.rows
