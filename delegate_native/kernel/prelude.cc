@@ -35,7 +35,10 @@ typedef float place_t;
 #define GROUP_Y (global_y / (int)get_local_size(1))
 #define GROUP_Z (global_z / (int)get_local_size(2))
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#define PIXEL_SAMPLER (CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST)
+#ifdef __IMAGE_SUPPORT__
+__constant sampler_t PIXEL_SAMPLER =
+    CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+#endif
 // A body that is compiled once and called: PoCL compiles a kernel three times. Wide vectors must be
 // asked for by name, or such a function falls back to half of them.
 #define OUTLINED static
@@ -138,7 +141,9 @@ const PreludePart kPreludeParts[] = {
     {"as_float4(", "",
      "#define as_float4 intBitsToFloat\n#define as_int4 floatBitsToInt\n#define convert_float4 vec4\n"},
     // The nearest half, as a float; between two the even one. The languages let a driver cut digits
-    // off where it makes a half of a float, and such errors add up from layer to layer.
+    // off where it stores a float as a half, and such errors add up from layer to layer. On the
+    // bits: a conversion to half and back is left out by Mesa 26.1's compiler, which cannot compile
+    // write_imageh either.
     {"half_rounded(", QUADRA_TEXT(R"($f sum4_t half_rounded(sum4_t v) {
   ivec4 b = as_int4(v);
   sum4_t size = max(v, -v);
@@ -149,13 +154,6 @@ const PreludePart kPreludeParts[] = {
 }
 )"),
      nullptr},
-    {"put_half_pixel(", QUADRA_TEXT(R"(#ifdef cl_khr_fp16
-#define put_half_pixel(v, image, at) write_imageh(image, at, convert_half4_rte(v))
-#else
-#define put_half_pixel(v, image, at) write_imagef(image, at, half_rounded(v))
-#endif
-)"),
-     ""},
     {"power(", "#define power(a, b) pow(a, b)\n",
      // exp and log know no negative base.
      QUADRA_TEXT(R"(vec4 power(vec4 a, vec4 b) {

@@ -37,11 +37,9 @@ class OpenClRenderer : public Renderer {
              TextOf("read_image%c($_data, PIXEL_SAMPLER, (int2)((X), (S) * $_h + (Y)))", kind));
       DefineWalk(name, true, TextOf("read_image%c($_data, PIXEL_SAMPLER, (P))", kind));
     } else {
-      const char* const at = "(int2)((X), (S) * $_h + (Y))";
-      Define(
-          name, "write_$(VALUE, X, Y, S)",
-          WriteText(i, layouts_[i].half() ? TextOf("put_half_pixel(e_v, $_data, %s);", at)
-                                          : TextOf("write_image%c($_data, %s, e_v);", kind, at)));
+      Define(name, "write_$(VALUE, X, Y, S)",
+             WriteText(i, TextOf("write_image%c($_data, (int2)((X), (S) * $_h + (Y)), %s);", kind,
+                                 layouts_[i].half() ? "half_rounded(e_v)" : "e_v")));
     }
   }
 
