@@ -59,9 +59,10 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """The end of a start, and how long that took."""
+    """The end of a start, and how long that took. whole: nothing is left to run."""
 
     wall_s: float
+    whole: bool = False
 
 
 @dataclass
@@ -71,6 +72,7 @@ class Results:
     origin: Origin
     tests: dict[str, Record] = field(default_factory=dict)
     wall_s: float = 0.0
+    whole: bool = False
 
     def count(self, kind: str, half: bool) -> Counter[str]:
         return Counter(case.outcome for test in self.of(kind, half) for case in test.cases)
@@ -121,6 +123,7 @@ def read(path: Path) -> Results | None:
             found.tests[entry.test] = entry
         elif isinstance(entry, Session):
             found.wall_s += entry.wall_s
+            found.whole |= entry.whole
     return found
 
 

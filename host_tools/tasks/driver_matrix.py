@@ -155,6 +155,7 @@ def _run_row(driver: Driver, fresh: bool, slow: bool, show: Callable[[str], None
     if done.returncode not in (0, 1, 5):  # passed, some failed, nothing left to run
         tail = "\n".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-5:])
         raise CommandFailed(f"test the driver {driver.name}", f"pytest ended with {done.returncode}: {tail}")
+    results.append(path, results.Session(0, whole=True))
 
 
 def show(found: Matrix, console: Console) -> None:
@@ -175,6 +176,9 @@ def show(found: Matrix, console: Console) -> None:
     for row in found.rows:
         told = f"{row.origin.row}: {escape(row.origin.device)}, library {row.origin.library[:12]}"
         console.print(f"[dim]{told}[/]", highlight=False)
+        if not row.whole:
+            go_on = f"`./inv test --drivers {row.origin.row}` goes on"
+            console.print(f"[yellow]{row.origin.row}: not all of its tests have run; {go_on}[/]", highlight=False)
     for name, reason in found.absent.items():
         console.print(f"[yellow]{name}: {escape(reason)}[/]", highlight=False)
     _show_faults(found, console)
@@ -256,7 +260,7 @@ def _row_to_json(row: Results) -> dict[str, Any]:
         if case.outcome != RIGHT or case.reason
     ]  # fmt: skip
     origin = {"driver": row.origin.row, "device": row.origin.device, "library": row.origin.library}
-    return {**origin, "minutes": round(row.wall_s / 60, 1), "cells": cells, "cases": told}
+    return {**origin, "whole": row.whole, "minutes": round(row.wall_s / 60, 1), "cells": cells, "cases": told}
 
 
 def fail_if_wrong(found: Matrix) -> None:

@@ -28,6 +28,9 @@ def test_results_are_read_as_they_were_kept():
         results.append(path, entry)
     found = results.read(path)
     assert found.origin == ORIGIN and found.tests == {RIGHT.test: RIGHT, HALF.test: HALF} and found.wall_s == 90.5
+    assert not found.whole
+    results.append(path, Session(0, whole=True))
+    assert results.read(path).whole
     assert found.count("vectors", half=False) == {"right": 1, "wrong": 1} and not found.count("vectors", half=True)
     assert found.count("models", half=True) == {"refused": 1} and found.seconds("vectors", half=False) == 2
     assert [(test.test, case.name) for test, case in found.faults()] == [(RIGHT.test, "sin"), (HALF.test, "net")]

@@ -54,6 +54,7 @@ def test_the_matrix_counts_each_outcome_of_each_kind(of_angle):
     }  # fmt: skip
     assert half == ["half", "–", "1/1", "–", "0", "0", "0"]  # kinds of which nothing ran are left out
     assert "ANGLE 2.1, library 1f1f1f1f1f1f" in text
+    assert "angle: not all of its tests have run; `./inv test --drivers angle` goes on" in text
     assert "softpipe: not tested: nothing is kept; `./inv test --drivers softpipe`" in text
 
 
@@ -119,6 +120,6 @@ def test_a_second_start_runs_only_what_is_left(library, monkeypatch):
     kept = results.latest("pocl").origin.path.read_bytes()
     monkeypatch.setattr(driver_matrix, "KINDS", {"lifetimes": test})
     [row] = driver_matrix.run("pocl", fresh=False, slow=False).rows
-    assert row.count("lifetimes", half=False) == {"right": 4} and "PoCL" in row.origin.device
+    assert row.count("lifetimes", half=False) == {"right": 4} and "PoCL" in row.origin.device and row.whole
     assert results.latest("pocl").origin.path.read_bytes().startswith(kept)  # the first one was not run again
     assert os.listdir(results.folder()) == ["pocl"]
