@@ -8,8 +8,11 @@
 // behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device calls itself a
 // GPU. DRIVER_FAULTS_FEW: kernels whose name begins so take 16 work-items in a group, no more.
 // DRIVER_FAULTS_SKIPS: KERNEL@N, each N-th launch of kernels whose name begins so does nothing.
+// DRIVER_FAULTS_FEW_AT: when the driver tells that: "build", their programs do not compile;
+// "launch", they cannot be launched; else, it knows before it is asked to launch them.
 // DRIVER_FAULTS_MISCOMPILES: FROM=TO, the optimiser takes one function for another.
 // DRIVER_FAULTS_VERSION: a letter that the driver's version begins with.
+// DRIVER_FAULTS_NAME: what the device calls its vendor and itself.
 // DRIVER_FAULTS_TIMES: what a kernel takes follows from its group alone (NsOf).
 #include <dlfcn.h>
 #include <string.h>
@@ -277,10 +280,44 @@ cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t
   return code;
 }
 
+// The name that the environment gives the device.
+cl_int OwnName(cl_int code, char* text, size_t size, size_t* needed) {
+  const char* name = getenv("DRIVER_FAULTS_NAME");
+  if (!name) return code;
+  if (needed) *needed = strlen(name) + 1;
+  if (text && size > strlen(name)) strcpy(text, name);
+  return CL_SUCCESS;
+}
+
 // ---- kernels that take few work-items ----
 
 constexpr size_t kFew = 16;
 std::map<cl_kernel, std::string> kernel_names;
+
+bool TellsAt(const char* when) {
+  const char* at = getenv("DRIVER_FAULTS_FEW_AT");
+  return strcmp(at ? at : "", when) == 0;
+}
+
+std::set<cl_program> too_large;  // programs whose text asks for more than that
+
+void NoteAskedGroup(cl_program program, const std::string& text) {
+  const char* few = getenv("DRIVER_FAULTS_FEW");
+  size_t group[3] = {1, 1, 1};
+  const size_t at = text.find("reqd_work_group_size(");
+  if (at != std::string::npos)
+    sscanf(text.c_str() + at, "reqd_work_group_size(%zu, %zu, %zu", group, group + 1, group + 2);
+  const bool is_meant = few && text.find(std::string("void ") + few) != std::string::npos;
+  const bool is_large = is_meant && group[0] * group[1] * group[2] > kFew;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (is_large) too_large.insert(program);
+  else too_large.erase(program);
+}
+
+bool AsksForMany(cl_program program) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return too_large.count(program) > 0;
+}
 
 bool TakesFew(cl_kernel kernel) {
   const char* few = getenv("DRIVER_FAULTS_FEW");
@@ -460,6 +497,9 @@ struct Wrapper<kId, R (*)(A...)> {
           getenv("DRIVER_FAULTS_GPU") ? CallItselfGpu(&Real, args...) : Real(args...);
       char* text = static_cast<char*>(std::get<3>(Args(args...)));
       const char* version = getenv("DRIVER_FAULTS_VERSION");
+      const cl_device_info what = std::get<1>(Args(args...));
+      if (what == CL_DEVICE_NAME || what == CL_DEVICE_VENDOR)
+        return OwnName(code, text, std::get<2>(Args(args...)), std::get<4>(Args(args...)));
       if (text && version && std::get<1>(Args(args...)) == CL_DRIVER_VERSION) *text = *version;
       return code;
     }
@@ -478,8 +518,18 @@ struct Wrapper<kId, R (*)(A...)> {
       const EGLint real = Real(args...), own = std::exchange(egl_error, EGL_SUCCESS);
       return own == EGL_SUCCESS ? real : own;
     }
+    if constexpr (kId == kGlGetString) {
+      const char* name = getenv("DRIVER_FAULTS_NAME");
+      const GLenum what = std::get<0>(Args(args...));
+      if (name && (what == GL_VENDOR || what == GL_RENDERER))
+        return reinterpret_cast<const GLubyte*>(name);
+    }
     if constexpr (kId == kClBuildProgram) {
       Args all(args...);
+      if (TellsAt("build") && AsksForMany(std::get<0>(all))) {
+        happened = build_refused = true;
+        return CL_BUILD_PROGRAM_FAILURE;
+      }
       const std::string options = WithMistake(std::get<3>(all));
       std::get<3>(all) = options.c_str();
       return std::apply(Real, all);
@@ -491,18 +541,22 @@ struct Wrapper<kId, R (*)(A...)> {
       const size_t size = text.size();
       std::get<2>(all) = &begin;
       std::get<3>(all) = &size;
-      return std::apply(Real, all);
+      const cl_program made = std::apply(Real, all);
+      NoteAskedGroup(made, text);
+      return made;
     }
     if constexpr (kId == kClGetKernelWorkGroupInfo) {
       const cl_int code = Real(args...);
       size_t* most = static_cast<size_t*>(std::get<4>(Args(args...)));
-      if (most && TakesFew(std::get<0>(Args(args...)))) *most = std::min(*most, kFew);
+      if (most && TellsAt("") && TakesFew(std::get<0>(Args(args...))))
+        *most = std::min(*most, kFew);
       return code;
     }
     if constexpr (kId == kClEnqueueNDRangeKernel) {
       const size_t* local = std::get<5>(Args(args...));
       const bool many = local && local[0] * local[1] * local[2] > kFew;
-      if (many && TakesFew(std::get<1>(Args(args...)))) return CL_INVALID_WORK_GROUP_SIZE;
+      if (many && !TellsAt("build") && TakesFew(std::get<1>(Args(args...))))
+        return TellsAt("launch") ? CL_OUT_OF_RESOURCES : CL_INVALID_WORK_GROUP_SIZE;
       if (!Last<1>(Args(args...)) && Skips(std::get<1>(Args(args...)))) return CL_SUCCESS;
     }
     if constexpr (kId == kClGetEventProfilingInfo) {

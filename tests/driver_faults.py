@@ -94,7 +94,6 @@ NOT_CALLED = {
     "eglDupNativeFenceFDANDROID",
     "eglGetCurrentContext",
     "eglWaitSyncKHR",
-    "glFinish",
     "glGetBufferParameteri64v",
     "glIsBuffer",
 }

@@ -67,9 +67,10 @@ def twin(name: str, folder: Path) -> Target:
     """An OpenCL target's GPU in OpenGL ES, with tensors stored as in OpenCL."""
     path = folder / f"{name}.json"
     if not path.exists():
-        storage = json.loads((TARGETS / f"{name}.json").read_text(encoding="utf-8"))["storage"]
+        target = json.loads((TARGETS / f"{name}.json").read_text(encoding="utf-8"))
+        stated = {"storage": target["storage"]} if "storage" in target else {}
         gles = json.loads((TARGETS / f"{name.removesuffix('-buffers')}-gles.json").read_text(encoding="utf-8"))
-        path.write_text(json.dumps({**gles, "storage": storage}), encoding="utf-8")
+        path.write_text(json.dumps({**gles, **stated}), encoding="utf-8")
     return Target(f"{name}-gles", path)
 
 

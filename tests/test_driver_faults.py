@@ -134,9 +134,11 @@ def test_a_device_that_is_lost_after_it_worked(driver, baselines, fault):
     """The error says so, the rounds before and after are right or errors, and the next interpreter is."""
     life = _lives("opencl")[0]
     function = fault.split("@")[0]
-    per_round = baselines[life].calls[function] // len(FEEDS)
+    assert len(FEEDS) == 3
+    # In the second round: first come the launches of the start, no more than a round has.
+    call = baselines[life].calls[function] * 2 // 3
     library = driver.library()
-    name, n, way = re.fullmatch(r"(\w+)@(\d+)=(.+)", fault.format(per_round + 1)).groups()
+    name, n, way = re.fullmatch(r"(\w+)@(\d+)=(.+)", fault.format(call)).groups()
     outcome = driver.live(life, Fault(name, int(n), way), library)
     assert not driver_faults.wrong(outcome) and len(outcome.outputs[0]) == len(expected()[0]), outcome
     assert "the device may be lost: make the delegate and its interpreter anew" in outcome.error, outcome.error
@@ -167,3 +169,24 @@ def test_a_bad_end_is_seen(outcome, verdict):
     base = Baseline({}, {}, {"clContext": 1})
     assert len(FEEDS) == len(expected())
     assert driver_faults.judged(LIVES[0], base, _FAULT, outcome).verdict == verdict
+
+
+def test_a_failed_inference_makes_its_own_session_load_anew_and_no_other(driver, baselines):
+    life = _lives("gles")[0]
+    calls = baselines[life].calls
+    # In the first round, after the launches of the start.
+    outcome = driver.live(life, Fault("glDispatchCompute", calls["glDispatchCompute"] // 3, "0x505"))
+    assert outcome.error and not outcome.outputs[0] and not driver_faults.wrong(outcome), outcome
+    assert len(outcome.report["partitions"]) == 3
+    loads = calls["glGenTextures"] // 6  # of three sessions, in two sizes
+    more = outcome.driver["calls"]["glGenTextures"] - calls["glGenTextures"]
+    assert 0 < more < 2 * loads, (more, loads)
+
+
+def test_an_error_of_a_timer_costs_one_profile_and_not_the_timers(driver, baselines):
+    life = next(life for life in _lives("gles") if "profile" in life.options)
+    outcome = driver.live(life, Fault("glBeginQuery", 1, "0x505"))
+    assert not outcome.error and not driver_faults.wrong(outcome), outcome
+    assert outcome.report["dispatch_times_by"] == "timers"
+    measured = [max(run["dispatch_us"]) for run in outcome.report["profile"]]
+    assert len(measured) == 9 and sum(us > 7.1 for us in measured) == 1, measured  # timer_ns of the life

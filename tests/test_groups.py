@@ -33,9 +33,10 @@ def model() -> bytes:
 def drivers(quadra, egl, opencl):
     """run(backend, word): the model on a phone's target, on a driver that takes few work-items for kernels with the word."""
 
-    def run(backend: str, word: str, **more: str):
+    def run(backend: str, word: str, at: str = "", **more: str):
         library = {"opencl": {"opencl_library": str(opencl)}, "gles": {"egl_library": str(egl)}}[backend]
         env = {"DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS_FEW": word or "nothing"} if backend == "opencl" else {}
+        env |= {"DRIVER_FAULTS_FEW_AT": at} if at else {}
         env |= {"EGL_FAULTS": f"few_items={word}" if word else ""} if backend == "gles" else {}
         return quadra.run(model(), [FEED], env=env, **options("mali-g76-buffers", backend, **library, **more))
 
@@ -52,9 +53,14 @@ def groups(outcome) -> dict[str, list[int]]:
     return {dispatch["kernel"]: dispatch["local"] for dispatch in partition["dispatches"]}
 
 
-@pytest.mark.parametrize("backend", CONV)
-def test_a_refused_group_is_made_smaller(drivers, backend):
-    whole, few = drivers(backend, ""), drivers(backend, CONV[backend])
+# OpenCL's driver refuses a group when it is asked what it takes, when it compiles or when it launches; OpenGL ES's when it
+# compiles.
+REFUSALS = [("opencl", ""), ("opencl", "build"), ("opencl", "launch"), ("gles", "")]
+
+
+@pytest.mark.parametrize(("backend", "at"), REFUSALS)
+def test_a_refused_group_is_made_smaller(drivers, backend, at):
+    whole, few = drivers(backend, ""), drivers(backend, CONV[backend], at)
     few.check(cpu.run(model(), [FEED]), TOLERANCE)
     for a, b in zip(whole.outputs[0], few.outputs[0], strict=True):
         assert a.tobytes() == b.tobytes()
@@ -62,16 +68,84 @@ def test_a_refused_group_is_made_smaller(drivers, backend):
     changed = [kernel for kernel in before if before[kernel] != after[kernel]]
     assert all("conv" in kernel for kernel in changed) and changed, (before, after)
     assert all(np.prod(after[kernel]) <= FEW < np.prod(before[kernel]) for kernel in changed), (before, after)
-    [note] = few.report["partitions"][0]["notes"]
-    assert "the driver refuses groups of" in note and "conv" in note, note
+    notes = few.report["partitions"][0]["notes"]
+    assert notes and all("the driver refuses groups of" in note and "conv" in note for note in notes), notes
+    assert len(notes) == 1 or at == "launch"  # it does not say how many it takes: halves are tried
     assert whole.report["partitions"][0]["notes"] == []
 
 
-@pytest.mark.parametrize("backend", CONV)
-def test_a_group_that_shares_memory_is_not_made_smaller(drivers, backend):
-    outcome = drivers(backend, SOFTMAX[backend])
+@pytest.mark.parametrize(("backend", "at"), REFUSALS)
+def test_a_group_that_shares_memory_is_not_made_smaller(drivers, backend, at):
+    outcome = drivers(backend, SOFTMAX[backend], at)
     outcome.check(cpu.run(model(), [FEED]), TOLERANCE, everything_on_gpu=False)
     assert outcome.on_cpu() and all("softmax" in reason for reason in outcome.on_cpu()), outcome.on_cpu()
+
+
+@pytest.fixture
+def refusing(quadra, egl, opencl, tmp_path):
+    """refusing(backend, faults): the model where calls fail as tests/driver_faults.cc says."""
+
+    def run(backend: str, faults: str, target: str = "mali-g76-buffers", **more: str):
+        library = {"opencl": {"opencl_library": str(opencl)}, "gles": {"egl_library": str(egl)}}[backend]
+        name = {"opencl": "DRIVER_FAULTS", "gles": "EGL_FAULTS"}[backend]
+        env = {"DRIVER_FAULTS_GPU": "1", name: faults}
+        return quadra.run(model(), [FEED], env=env, **options(target, backend, **library, **more))
+
+    return run
+
+
+LAUNCHES = {
+    "opencl": ("clEnqueueNDRangeKernel@{}=-5", "CL_OUT_OF_RESOURCES"),
+    "gles": ("glDispatchCompute@{}=0x505", "GL_OUT_OF_MEMORY"),
+}
+
+
+@pytest.fixture
+def counted(quadra, opencl, tmp_path):
+    """counted(backend, faults): the same with the library that counts calls, which has both APIs."""
+
+    def run(backend: str, faults: str = "", **more: str):
+        given = options("mali-g76-buffers", backend, opencl_library=str(opencl), egl_library=str(opencl), **more)
+        env = {"DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS": faults}
+        return quadra.run(model(), [FEED], env=env, counter=opencl, **given)
+
+    return run
+
+
+@pytest.mark.parametrize("backend", LAUNCHES)
+def test_a_driver_that_launches_nothing_leaves_all_to_the_cpu_with_the_reason(counted, backend):
+    fault, name = LAUNCHES[backend]
+    outcome = counted(backend, fault.format("*"))
+    outcome.check(cpu.run(model(), [FEED]), TOLERANCE, everything_on_gpu=False)
+    assert len(outcome.on_cpu()) == len(outcome.nodes)
+    assert all("its partition cannot run: launch 0" in reason and name in reason for reason in outcome.on_cpu())
+
+
+@pytest.mark.parametrize("backend", LAUNCHES)
+def test_each_kernel_is_launched_once_before_the_first_inference(counted, tmp_path, backend):
+    """Where something was compiled: a start from the cache knows that the driver takes it."""
+    given = {"serialization_dir": str(tmp_path)}
+    first, second = (counted(backend, **given) for _ in range(2))
+    launches = {"opencl": "clEnqueueNDRangeKernel", "gles": "glDispatchCompute"}[backend]
+    [a], [b] = first.report["partitions"], second.report["partitions"]
+    dispatches = len(b["dispatches"])
+    kernels = len({dispatch["kernel"] for dispatch in b["dispatches"]})
+    assert second.driver["calls"][launches] == dispatches
+    assert dispatches + kernels <= first.driver["calls"][launches] <= 2 * dispatches
+    assert a["timings_us"]["first_launch"] > 0 and b["timings_us"]["first_launch"] == 0
+    spans = [[span["name"] for span in part["spans"]] for part in (a, b)]
+    assert ["first_launch" in names for names in spans] == [True, False], spans
+
+
+def test_half_arithmetic_is_left_out_where_the_driver_refuses_it(refusing):
+    whole, without = (
+        refusing("gles", faults, "mali-g76-gles", precision="f16") for faults in ("", "refuse_compile=mediump")
+    )
+    for outcome in (whole, without):
+        outcome.check(cpu.run(model(), [FEED]), 2e-2)
+    assert whole.report["partitions"][0]["notes"] == []
+    [note] = without.report["partitions"][0]["notes"]
+    assert "the driver may refuse arithmetic in float16" in note
 
 
 def test_sums_are_not_shared_where_the_driver_refuses_the_group(quadra, opencl):

@@ -430,8 +430,7 @@ void Delegate::KeepFailedOnCpu(const ModelNodes& model, const Partition& partiti
   const Miscompiled* one = miscompiled ? partition.session->miscompiled() : nullptr;
   for (; one; one = one->next.get()) KeepOnCpu(model, one->nodes, one->why, &now_.verdicts);
   if (now_.nodes_on_gpu() < before) return;
-  const std::string reason =
-      (miscompiled ? "" : "its partition could not be compiled: ") + status.message();
+  const std::string reason = (miscompiled ? "" : "its partition cannot run: ") + status.message();
   Log(1, "a partition of %zu nodes goes back to the CPU: %s", partition.nodes.size(),
       status.message().c_str());
   KeepOnCpu(model, partition.nodes, reason, &now_.verdicts);

@@ -1,4 +1,4 @@
-// The delegate's report as JSON: one schema, documented in docs/report.md.
+// The delegate's report as JSON: one schema, documented in docs/run_folder.md.
 #include "delegate_native/base/json_writer.h"
 #include "delegate_native/base/maker.h"
 #include "delegate_native/base/version.h"
@@ -78,6 +78,7 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("plan").Number(times.plan_us);
   json->Key("compile").Number(times.compile_us);
   json->Key("upload").Number(times.upload_us);
+  json->Key("first_launch").Number(times.first_launch_us);
   json->Key("tune").Number(times.tune_us);
   json->Key("check").Number(times.check_us);
   json->EndObject();

@@ -2,6 +2,7 @@
 // quirks.cc only.
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <cstring>
 
 #include "delegate_native/device/gpu_info.h"
@@ -59,6 +60,38 @@ constexpr Isa kIsas[] = {
     {"sse", "x86_64 i686", 8, 8},
 };
 
+// How often published delegates tell a driver to begin with the dispatches that it has: rows for
+// those only that they name, and the first that fits. Theirs differ by API.
+struct Flushes {
+  Api api;
+  const char* words;            // all of them in the vendor, the device's names or its version
+  int first_model, last_model;  // the number behind the words; 0: any
+  int every;
+};
+constexpr Flushes kFlushes[] = {
+    // LiteRT, tflite/delegates/gpu/cl/inference_context.cc, ExecutionHints::Init. clvk knows itself
+    // when to begin; Adreno 630 and older have little room for commands.
+    {Api::kOpenCl, "clvk", 0, 0, 0},
+    {Api::kOpenCl, "arm", 0, 0, 24},
+    {Api::kOpenCl, "imagination ge8", 0, 0, 16},
+    {Api::kOpenCl, "imagination rogue", 0, 0, 4},
+    {Api::kOpenCl, "imagination gm9", 0, 0, 4},
+    {Api::kOpenCl, "imagination", 0, 0, 16},
+    {Api::kOpenCl, "qualcomm adreno", 1, 630, 16},
+    // LiteRT, tflite/delegates/gpu/gl/command_queue.cc, NewCommandQueue: older drivers have a
+    // defect
+    // otherwise; Adreno 630 is up to twice as fast so. (It says the same of 505, of which ML
+    // Drift's
+    // OpenGL inference context, InitFromGpuModel, says that one like it fails.)
+    {Api::kGles, "qualcomm adreno", 630, 630, 10},
+    {Api::kGles, "qualcomm", 0, 0, 1},
+    // ML Drift, at the same place.
+    {Api::kGles, "arm", 0, 0, 24},
+};
+// Where nothing is published. An OpenCL driver that keeps commands until it is told would begin
+// when all of a long plan is there.
+constexpr int kFlushEvery = 32;
+
 std::string Lower(const std::string& text) {
   std::string lower;
   for (unsigned char c : text) lower += c == ' ' ? '-' : static_cast<char>(tolower(c));
@@ -74,6 +107,34 @@ bool HoldsAny(const std::string& text, const char* words) {
     word += strspn(word, " ");
   }
   return false;
+}
+
+// Whether it holds all of them, and the number behind the last one's first place; 0: there is none.
+bool HoldsAll(const std::string& text, const char* words, int* number) {
+  size_t at = 0;
+  for (const char* word = words; *word;) {
+    const size_t size = strcspn(word, " ");
+    at = text.find(std::string(word, size));
+    if (at == std::string::npos) return false;
+    word += size;
+    word += strspn(word, " ");
+  }
+  while (at < text.size() && !isdigit(static_cast<unsigned char>(text[at]))) ++at;
+  *number = atoi(text.c_str() + at);
+  return true;
+}
+
+int FlushEvery(const GpuInfo& info) {
+  const std::string text =
+      info.vendor + Lower(" " + info.name + " " + info.api_version + " " + info.device_name);
+  for (const Flushes& row : kFlushes) {
+    int model = 0;
+    if (row.api != info.api || !HoldsAll(text, row.words, &model)) continue;
+    if (row.last_model == 0 || (model >= row.first_model && model <= row.last_model)) {
+      return row.every;
+    }
+  }
+  return info.api == Api::kOpenCl ? kFlushEvery : 0;
 }
 
 // "Mali-G78 MP20" -> "mali-g78-mp20".
@@ -143,6 +204,7 @@ void DecideTarget(GpuInfo* info) {
     info->vector_width = 4;
     if (info->name.empty()) info->name = NameOf(*info);
   }
+  info->flush_every = FlushEvery(*info);
   ApplyQuirks(info);
 }
 
@@ -152,6 +214,7 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   target->api = device.api;
   // How texts are best compiled is the matter of the driver that compiles them.
   target->one_program = device.one_program;
+  target->flush_every = device.flush_every;
   lower(&target->max_work_group_size, device.max_work_group_size);
   for (int i = 0; i < 3; ++i) {
     lower(&target->max_work_group[i], device.max_work_group[i]);

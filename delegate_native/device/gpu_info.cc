@@ -40,6 +40,7 @@ int64_t Clamped(int64_t n, const Range& range) {
 template <typename Visitor>
 void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("name", &info->name);
+  v->Text("why", &info->why);
   v->Text("vendor", &info->vendor);
   v->ApiWord("api", &info->api);
   v->Text("opencl_version", &info->opencl_version);
@@ -76,6 +77,8 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Number("flat_group", &info->flat_group, kUnits);
   v->Flag("has_timer_queries", &info->has_timer_queries);
   v->Flag("compiles_at_dispatch", &info->compiles_at_dispatch);
+  v->Number("flush_every", &info->flush_every, kUnits);
+  v->Flag("shares_sums", &info->shares_sums);
   v->Flag("one_program", &info->one_program);
   v->Flag("separate_buffers", &info->separate_buffers);
   v->Flag("shares_host_memory", &info->shares_host_memory);

@@ -23,6 +23,7 @@ enum class Storage : uint8_t { kBuffer, kImage2d };
 constexpr int64_t kNoLimit = int64_t{1} << 40;
 
 struct GpuInfo {
+  std::string why;     // of a file, where it states decisions that DecideTarget does not make
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
   std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
   Api api = Api::kOpenCl;
@@ -65,6 +66,10 @@ struct GpuInfo {
   // OpenGL ES: machine code is made at a program's first dispatch, by the thread that dispatches.
   // That takes longer than a few inferences: texts that differ by little are one.
   bool compiles_at_dispatch = false;
+  // The driver is told to begin after so many dispatches, and after the last; 0: after the last
+  // only.
+  int flush_every = 0;
+  bool shares_sums = true;          // groups of work-items may share sums (ops/split_sums.h)
   bool one_program = false;         // all kernels in one program
   bool separate_buffers = false;    // a buffer per tensor: lets a memory checker see overruns
   bool shares_host_memory = false;  // kernels work on the caller's memory: nothing is copied

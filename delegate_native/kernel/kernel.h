@@ -79,6 +79,7 @@ struct KernelDesc {
   int64_t trips = 0;         // of all loops of one work-item together, where they may be many
   bool float32 = false;      // its text and constants are, whatever the plan's precision
   bool unoptimised = false;  // by the driver's compiler
+  bool shares_sums = false;  // its work-items, in a group that must be as it is
   bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
 
   KernelDesc() = default;

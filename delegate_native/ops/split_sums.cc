@@ -1,7 +1,6 @@
 #include "delegate_native/ops/split_sums.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/unroll.h"
@@ -9,7 +8,6 @@
 namespace quadra {
 namespace {
 
-constexpr char kEnding[] = "_split";  // of kernels' names
 // One wave or a few: all drivers take groups of so many.
 constexpr int kItems = 64;
 // Work-items beside each other along x read neighbours, and the same weights.
@@ -29,20 +27,15 @@ int ColumnsOf(int w) {
 }  // namespace
 
 int SplitBits(const GpuInfo& gpu, int64_t items, int w, int steps) {
-  if (gpu.is_cpu() || gpu.runs_items_serially() || gpu.max_work_group_size < kItems ||
-      gpu.max_work_group[0] < kMostColumns || gpu.max_work_group[2] < kItems ||
-      gpu.local_memory_bytes < kMostBytes) {
+  if (!gpu.shares_sums || gpu.is_cpu() || gpu.runs_items_serially() ||
+      gpu.max_work_group_size < kItems || gpu.max_work_group[0] < kMostColumns ||
+      gpu.max_work_group[2] < kItems || gpu.local_memory_bytes < kMostBytes) {
     return 0;
   }
   const int most = std::min({kMostSplits, kItems / ColumnsOf(w), steps / kLeastSteps});
   int bits = 0;
   while ((2 << bits) <= most && (items << bits) < gpu.enough_work_items) ++bits;
   return bits;
-}
-
-bool SharesSums(const char* kernel) {
-  const char* ending = strstr(kernel, kEnding);
-  return ending && strcmp(ending, kEnding) == 0;
 }
 
 std::string FinishSplit(int pixels, int slices, const std::string& use) {
@@ -62,7 +55,8 @@ for (int n = 1; n < splits; ++n) { sum += sums[from + n * columns]; }
 void AddSplit(int bits, int sums, KernelDesc* kernel) {
   static_assert(kItems == 64, "FinishSplit says so");
   const int columns = ColumnsOf(kernel->grid[0]);
-  kernel->name += kEnding;
+  kernel->name += "_split";
+  kernel->shares_sums = true;
   kernel->Int("split_bits", bits);
   kernel->Int("columns", columns);
   kernel->shared.push_back({"sums", "sum4_t", sums * kItems});

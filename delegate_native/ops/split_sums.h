@@ -18,9 +18,6 @@ int SplitBits(const GpuInfo& gpu, int64_t items, int w, int steps);
 // have to come there.
 std::string FinishSplit(int pixels, int slices, const std::string& use);
 
-// Whether AddSplit made the kernel of this name.
-bool SharesSums(const char* kernel);
-
 // Puts before the body `int z`, which is GLOBAL_Z without shares, `int splits`, how many shares
 // there are, and `int split`, the work-item's own. Sets the group, and the grid along z.
 void AddSplit(int bits, int sums, KernelDesc* kernel);

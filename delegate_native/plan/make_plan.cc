@@ -38,12 +38,35 @@ fb::View ViewOf(const RenderedArg& arg) {
 // Pages: a session gives those of weights back when a device has copied them.
 class PageAllocator : public flatbuffers::Allocator {
  public:
+  ~PageAllocator() override {
+    if (reserved_) deallocate(reserved_, size_);
+  }
+  // What a builder takes first. It cannot be refused memory; this can be.
+  Status Reserve(size_t size) {
+    size_ = size;
+    reserved_ = Map(size);
+    return reserved_ ? Status()
+                     : Unsupported(
+                           "make a plan of %zu bytes: the process has no memory of this "
+                           "size in one piece; next: precision=f32_f16 halves weights",
+                           size);
+  }
   uint8_t* allocate(size_t size) override {
-    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) abort();  // as operator new does here
-    return static_cast<uint8_t*>(memory);
+    if (size == size_ && reserved_) return std::exchange(reserved_, nullptr);
+    uint8_t* memory = Map(size);
+    if (!memory) abort();  // as operator new does here
+    return memory;
   }
   void deallocate(uint8_t* memory, size_t size) override { munmap(memory, size); }
+
+ private:
+  static uint8_t* Map(size_t size) {
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
+  }
+
+  uint8_t* reserved_ = nullptr;
+  size_t size_ = 0;
 };
 
 // A kernel ready to be written: where its text is and what it is called with.
@@ -74,19 +97,25 @@ bool Jumps(const std::string& op) {
   return *word != 0;
 }
 
+// The target with what the request takes away.
+GpuInfo Asked(GpuInfo gpu, const PlanRequest& request) {
+  gpu.shares_sums &= request.shares_sums;
+  return gpu;
+}
+
 // Makes one plan; each function is a step, in the order in which Run calls them.
 class Planner {
  public:
-  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
-          const std::vector<Group>& groups, const GpuInfo& plain_gpu, std::vector<Check>* checks)
+  Planner(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+          const GpuInfo& plain_gpu, std::vector<Check>* checks)
       : graph_(graph),
         gpu_(gpu),
-        precision_(precision),
-        groups_(groups),
+        precision_(request.precision),
+        groups_(request.groups),
         checks_(checks),
-        layout_(graph, gpu, precision) {
+        layout_(graph, gpu, request.precision) {
     context_.gpu = &gpu;
-    plain_context_.precision = context_.precision = precision;
+    plain_context_.precision = context_.precision = precision_;
     dialect_ = context_.DialectOf();
     plain_context_.gpu = &plain_gpu;
   }
@@ -100,11 +129,10 @@ class Planner {
         *at = dispatch_of_kernel_[static_cast<size_t>(*at)];
       }
     }
-    // Room for all of it at once: a builder that grows copies what it has.
-    constexpr size_t kRoomForTables = 1 << 20;
-    builder_ = flatbuffers::FlatBufferBuilder(
-        static_cast<size_t>(layout_.constant_bytes()) + kRoomForTables, &allocator_,
-        /*own_allocator=*/false, PlanBytes::kAlignment);
+    const size_t room = Room();
+    QUADRA_RETURN_IF_ERROR(allocator_.Reserve(room));
+    builder_ = flatbuffers::FlatBufferBuilder(room, &allocator_, /*own_allocator=*/false,
+                                              PlanBytes::kAlignment);
     Write(plan);
     return Status();
   }
@@ -381,6 +409,17 @@ class Planner {
   }
   Dialect DialectFor(bool float32) const { return context_.For(float32).DialectOf(); }
 
+  // For all of the plan at once: a builder that grows copies what it has. Pages that nothing is
+  // written to cost nothing.
+  size_t Room() const {
+    constexpr size_t kTables = 1 << 20, kProgram = 1 << 14, kDispatch = 1 << 10;
+    size_t room = static_cast<size_t>(layout_.constant_bytes()) + kTables + kProgram * programs_ +
+                  kDispatch * dispatches_.size();
+    for (const DistinctKernel& kernel : distinct_) room += kernel.source.size();
+    constexpr size_t kAligned = PlanBytes::kAlignment;
+    return (room + kAligned - 1) / kAligned * kAligned;
+  }
+
   Offset<fb::Program> WriteProgram(size_t index) {
     std::string sources;
     bool float32 = false, unoptimised = false;
@@ -457,7 +496,7 @@ class Planner {
     const auto kernel = builder_.CreateString(desc.name);
     const auto name = builder_.CreateString(Format("%03zu_", i) + desc.name);
     return fb::CreateDispatch(builder_, name, kernel, static_cast<int>(distinct.program), entry,
-                              args_at, global_at, local_at, nodes_at, grid_at);
+                              args_at, global_at, local_at, nodes_at, grid_at, desc.shares_sums);
   }
 
   std::vector<Offset<fb::Io>> WriteIo(const std::vector<int>& tensors) {
@@ -523,13 +562,15 @@ class Planner {
 
 }  // namespace
 
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan,
-                const std::vector<Group>& groups) {
-  return Planner(graph, gpu, precision, groups, gpu, nullptr).Run(plan);
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+                PlanBytes* plan) {
+  const GpuInfo asked = Asked(gpu, request);
+  return Planner(graph, asked, request, asked, nullptr).Run(plan);
 }
 
-Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                  const std::vector<Group>& groups, PlanBytes* plan, std::vector<Check>* checks) {
+Status MakeChecks(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+                  PlanBytes* plan, std::vector<Check>* checks) {
+  const GpuInfo asked = Asked(gpu, request);
   // Each work-item makes one result, and shares nothing with others.
   GpuInfo plain = gpu;
   plain.vector_width = 4;
@@ -537,7 +578,7 @@ Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
   plain.flat_group = 0;
   plain.local_memory_bytes = 0;
   plain.enough_work_items = INT32_MAX;
-  return Planner(graph, gpu, precision, groups, plain, checks).Run(plan);
+  return Planner(graph, asked, request, plain, checks).Run(plan);
 }
 
 }  // namespace quadra

@@ -44,12 +44,21 @@ class PlanBytes {
   size_t offset_ = 0, size_ = 0;
 };
 
+// What a plan is to be like, beside what its target decides. Where a driver refuses the plan, the
+// next request is another one (session/revise.h); the target stays.
+struct PlanRequest {
+  Precision precision = Precision::kF32;
+  // Whether work-items may share sums where the target allows it.
+  bool shares_sums = true;
+  // Of dispatches, in the place of the kernels' own where these are free (fb::Dispatch.grid); the
+  // others, and those that are all 0, stay.
+  std::vector<Group> groups;
+};
+
 // The kernels are in the language of gpu.api. Each of the graph's `tensors` that a kernel stores is
-// also copied (fb::Tensor.copy_of); the kernels and their memory are the same. `groups`: of
-// dispatches, in the place of the kernels' own where these are free (fb::Dispatch.grid); the
-// others, and those that are all 0, stay.
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan,
-                const std::vector<Group>& groups = {});
+// also copied (fb::Tensor.copy_of); the kernels and their memory are the same.
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+                PlanBytes* plan);
 
 // Two copies in a plan of checks that should be the same.
 struct Check {
@@ -63,8 +72,8 @@ struct Check {
 // and by the op's plainest kernels, compiled without optimisation. The copies behind them have the
 // numbers 2 i and 2 i + 1 (fb::Tensor.copy_of less one) for checks[i]. Later kernels read the
 // second result. It has the graph's inputs; its outputs are not written.
-Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                  const std::vector<Group>& groups, PlanBytes* plan, std::vector<Check>* checks);
+Status MakeChecks(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+                  PlanBytes* plan, std::vector<Check>* checks);
 
 }  // namespace quadra
 

@@ -14,6 +14,7 @@
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/runtime/refusal.h"
 #include "delegate_native/runtime/system_memory.h"
 
 namespace quadra {
@@ -58,6 +59,11 @@ Status TooLate(const char* tried, int deadline_ms);
 class Executable {
  public:
   virtual ~Executable() = default;
+  // Launches each kernel that no executable has launched yet once: one group of work-items, on the
+  // plan's own memory, whatever that holds. Drivers find out then that a kernel needs more
+  // registers than there are, and some finish compiling. `launched`: how many. Before the first
+  // inference.
+  virtual Status LaunchFirst(int* /*launched*/, Refusal*) { return Status(); }
   // One inference: dense floats in and out, as many bytes each as the plan's tensor says, in the
   // plan's order. With `times`: also measures each dispatch.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
@@ -160,9 +166,7 @@ struct LoadTimes {
   int64_t compile_us = 0;  // after upload_us
   BinaryCount binaries;
   int64_t upload_us = 0;
-  // Of a plan that could not be loaded, where the driver refuses free groups, as it does only once
-  // it has compiled a kernel: how many work-items it takes, by dispatch; 0: the group is right.
-  std::vector<int> refused;
+  Refusal refusal;  // of a plan that could not be loaded
 };
 
 // Handles of the GPU APIs' own types; null: none.

@@ -128,18 +128,21 @@ void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memor
 }  // namespace
 
 Status SelfCheck(const Graph& graph, const std::vector<Port>& inputs, const GpuInfo& target,
-                 Precision precision, const std::vector<Group>& groups, Backend* backend,
+                 const PlanRequest& request, Backend* backend,
                  std::unique_ptr<Miscompiled>* found) {
   PlanBytes bytes;
   std::vector<Check> checks;
-  QUADRA_RETURN_IF_ERROR(MakeChecks(graph, target, precision, groups, &bytes, &checks));
+  QUADRA_RETURN_IF_ERROR(MakeChecks(graph, target, request, &bytes, &checks));
   const fb::Plan& plan = *fb::GetPlan(bytes.data());
   IoMemory memory(plan);
   Fill(plan, inputs, &memory);
   std::unique_ptr<Executable> executable;
   LoadTimes times;
   QUADRA_RETURN_IF_ERROR(backend->Load(&plan, nullptr, &executable, &times));
-  Comparison comparison(plan, checks, precision != Precision::kF32, backend->info().driver, found);
+  int launched = 0;
+  QUADRA_RETURN_IF_ERROR(executable->LaunchFirst(&launched, &times.refusal));
+  Comparison comparison(plan, checks, request.precision != Precision::kF32, backend->info().driver,
+                        found);
   executable->HandOver(Comparison::Take, &comparison);
   return executable->Run(memory.inputs, memory.outputs, nullptr);
 }

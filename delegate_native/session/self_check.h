@@ -23,8 +23,7 @@ struct Miscompiled {
 // Runs the plan of checks (MakeChecks) of `graph` once on made-up inputs and compares each value
 // with what the op's plainest kernels give for the same operands. Not ok: why nothing was checked.
 Status SelfCheck(const Graph& graph, const std::vector<Port>& inputs, const GpuInfo& target,
-                 Precision precision, const std::vector<Group>& groups, Backend* backend,
-                 std::unique_ptr<Miscompiled>* found);
+                 const PlanRequest& request, Backend* backend, std::unique_ptr<Miscompiled>* found);
 
 }  // namespace quadra
 

@@ -9,13 +9,13 @@
 #include "delegate_native/base/clock.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/ops/op.h"
-#include "delegate_native/ops/split_sums.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/binaries.h"
 #include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/session/dump.h"
 #include "delegate_native/session/hold_float32.h"
 #include "delegate_native/session/io_numbers.h"
+#include "delegate_native/session/revise.h"
 #include "delegate_native/session/tune.h"
 
 namespace quadra {
@@ -67,6 +67,7 @@ Session::Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions o
     : graph_(std::move(graph)), backend_(std::move(backend)), options_(std::move(options)) {
   inputs_ = PortsOf(graph_, graph_.inputs);
   outputs_ = PortsOf(graph_, graph_.outputs);
+  request_.precision = options_.precision;
   if (!options_.dump_tensors) graph_.tensors.clear();  // no plan copies them
 }
 
@@ -124,7 +125,7 @@ Status Session::Recall(const std::string& graph_hash) {
   if (!LoadCached(&executable, &plan)) return Unsupported("%s", cached_.c_str());
   const int64_t end = NowUs();
   times_.Add("passes", start, end);
-  times_.passes_us = end - start - times_.compile_us - times_.upload_us;
+  times_.passes_us = end - start - times_.compile_us - times_.upload_us - times_.first_launch_us;
   Keep(std::move(plan), std::move(executable));
   ready_ = true;
   return Status();
@@ -139,7 +140,7 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
     if (shape == input_shapes[i]) continue;
     shape = input_shapes[i];
     ready_ = false;
-    groups_.clear();
+    request_ = {options_.precision, true, {}};
     notes_.clear();
     is_tuned_ = is_checked_ = false;
   }
@@ -150,7 +151,8 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
 }
 
 Status Session::Build() {
-  times_.compile_us = times_.upload_us = times_.tune_us = times_.check_us = 0;
+  times_.compile_us = times_.upload_us = times_.first_launch_us = 0;
+  times_.tune_us = times_.check_us = 0;
   times_.span_count = 0;
   int64_t mark = NowUs();
   const auto lap = [&] {
@@ -171,7 +173,8 @@ Status Session::Build() {
   const bool cached = LoadCached(&executable, &plan);
   times_.passes_us = lap();
   if (cached) {
-    times_.passes_us -= times_.compile_us + times_.upload_us;  // the file was looked for and read
+    // The file was looked for and read.
+    times_.passes_us -= times_.compile_us + times_.upload_us + times_.first_launch_us;
     times_.plan_us = 0;
     if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, nullptr, plan));
   } else {
@@ -221,22 +224,22 @@ Status Session::Optimize(Graph* graph) const {
   return Status();
 }
 
-// With smaller groups where the driver refuses those that the kernels ask for.
+// Again with another request where the driver refuses the plan.
 Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
                             std::unique_ptr<Executable>* executable) {
   times_.plan_us = 0;
   for (;;) {
     const int64_t start = NowUs();
-    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, plan, groups_));
+    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, request_, plan));
     const int64_t end = NowUs();
     times_.Add("plan", start, end);
     times_.plan_us += end - start;
     const std::string& dump_dir = options_.dump_dir;
     if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, *plan));
-    std::vector<int> refused;
-    Status status = LoadPlan(*plan, nullptr, executable, &refused);
+    Refusal refusal;
+    Status status = LoadPlan(*plan, nullptr, executable, &refusal);
     const fb::Plan& made = *fb::GetPlan(plan->data());
-    if (!status.ok() && !ShrinkGroups(made, refused) && !StopSharing(made)) return status;
+    if (!status.ok() && !AskAgain(made, refusal)) return status;
     if (status.ok() && !TuneGroups(made, executable->get())) return status;
     executable->reset();  // first: it may fill the device
   }
@@ -254,8 +257,8 @@ Status Session::CheckPrograms(const Graph& imported) {
   const int64_t start = NowUs();
   Graph optimized = imported;
   QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
-  const Status status = SelfCheck(optimized, inputs_, options_.target, options_.precision, groups_,
-                                  backend_.get(), &miscompiled_);
+  const Status status =
+      SelfCheck(optimized, inputs_, options_.target, request_, backend_.get(), &miscompiled_);
   const int64_t end = NowUs();
   times_.Add("check", start, end);
   times_.check_us = end - start;
@@ -280,55 +283,41 @@ bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
   times_.Add("tune", start, end);
   times_.tune_us = end - start;
   if (tuned == Tuned::kFailed) Note("tuning: the driver failed");
-  if (tuned == Tuned::kBetter) groups_.swap(groups);
+  if (tuned == Tuned::kBetter) request_.groups.swap(groups);
   return tuned != Tuned::kSame;  // what was loaded may be spoilt
 }
 
-// False: nothing can be smaller.
-bool Session::ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused) {
-  if (groups_.empty()) groups_ = std::vector<Group>(plan.dispatches()->size());
-  for (unsigned i = 0; i < refused.size(); ++i) {
-    if (refused[i] == 0) continue;
-    const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
-    const Group group = GroupOf(dispatch), less = Shrunk(group, refused[i]);
-    bool fits = less != group;
-    for (unsigned axis = 0; axis < 3; ++axis) {
-      // With more groups than a dispatch may have it would have to become several.
-      fits &= CeilDiv(dispatch.grid()->Get(axis), less[axis]) <= options_.target.max_groups[axis];
-    }
-    if (!fits) return false;
-    groups_[i] = less;
-    Note(Format("%s: the driver refuses groups of %d x %d x %d and gets %d x %d x %d",
-                dispatch.name()->c_str(), group[0], group[1], group[2], less[0], less[1], less[2]));
-  }
-  return !refused.empty();
-}
-
-// Groups that share sums cannot be smaller. False: the plan has none.
-bool Session::StopSharing(const fb::Plan& plan) {
-  for (const fb::Dispatch* dispatch : *plan.dispatches()) {
-    if (!SharesSums(dispatch->kernel()->c_str())) continue;
-    Note(Format("%s: the driver may refuse its group; each work-item adds up its own sum",
-                dispatch->name()->c_str()));
-    options_.target.enough_work_items = 0;
-    groups_.clear();
-    return true;
-  }
-  return false;
+// False: the CPU gets the nodes.
+bool Session::AskAgain(const fb::Plan& plan, const Refusal& refusal) {
+  Revision next = Revise(request_, refusal, plan, options_.target);
+  if (!next.change) return false;
+  Log(1, "the driver refuses a plan: the next one has %s", next.change);
+  request_ = std::move(next.request);
+  for (std::string& note : next.notes) Note(std::move(note));
+  return true;
 }
 
 Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
-                         std::unique_ptr<Executable>* executable, std::vector<int>* refused) {
+                         std::unique_ptr<Executable>* executable, Refusal* refusal) {
   LoadTimes load;
   const int64_t start = NowUs();
-  const Status status = backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load);
-  refused->swap(load.refused);
-  QUADRA_RETURN_IF_ERROR(status);
+  Status status = backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load);
+  const int64_t loaded = NowUs();
+  int launched = 0;
+  if (status.ok()) status = (*executable)->LaunchFirst(&launched, &load.refusal);
+  const int64_t end = NowUs();
+  *refusal = std::move(load.refusal);
+  if (!status.ok()) executable->reset();
+  QUADRA_RETURN_IF_ERROR(std::move(status));
   const int64_t uploaded = start + load.upload_us;
   times_.Add("upload", start, uploaded);
   times_.Add("compile", uploaded, uploaded + load.compile_us);
   times_.compile_us += load.compile_us;
   times_.upload_us += load.upload_us;
+  if (launched > 0) {
+    times_.Add("first_launch", loaded, end);
+    times_.first_launch_us += end - loaded;
+  }
   programs_ = load.binaries;
   return Status();
 }
@@ -353,8 +342,8 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
     of_another_driver = !kept && driver && driver->size() > kNoDriver;
     const fb::Plan& found = *fb::GetPlan(plan->data());
     const bool fits = Fit(*found.inputs(), inputs_) && Fit(*found.outputs(), outputs_);
-    std::vector<int> refused;
-    status = fits ? LoadPlan(*plan, kept, executable, &refused)
+    Refusal refusal;
+    status = fits ? LoadPlan(*plan, kept, executable, &refusal)
                   : Unsupported("its plan takes or gives other tensors than the model");
   }
   if (!status.ok()) {

@@ -43,8 +43,8 @@ struct SessionTimes {
   void Add(const char* name, int64_t start_us, int64_t end_us) {
     if (span_count < std::size(spans)) spans[span_count++] = {name, start_us, end_us};
   }
-  int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0, tune_us = 0;
-  int64_t check_us = 0;
+  int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0;
+  int64_t first_launch_us = 0, tune_us = 0, check_us = 0;
 };
 
 class Session {
@@ -109,13 +109,12 @@ class Session {
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
   Status LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
-                  std::unique_ptr<Executable>* executable, std::vector<int>* refused);
+                  std::unique_ptr<Executable>* executable, Refusal* refusal);
   Status MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
                      std::unique_ptr<Executable>* executable);
   Status CheckPrograms(const Graph& imported);
   bool TuneGroups(const fb::Plan& plan, Executable* executable);
-  bool ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused);
-  bool StopSharing(const fb::Plan& plan);
+  bool AskAgain(const fb::Plan& plan, const Refusal& refusal);
   void Note(std::string note);
   bool LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* plan);
   void Keep(PlanBytes plan, std::unique_ptr<Executable> executable);
@@ -130,9 +129,9 @@ class Session {
   std::vector<Port> inputs_, outputs_;
   std::string graph_hash_;
   std::vector<std::string> notes_;
-  std::vector<Group> groups_;  // of dispatches, where others than the kernels' own are taken
-  bool is_tuned_ = false;      // groups_ are for these shapes
-  bool is_checked_ = false;    // its programs are, for these shapes
+  PlanRequest request_;      // for these shapes
+  bool is_tuned_ = false;    // its groups are
+  bool is_checked_ = false;  // its programs are, for these shapes
   std::unique_ptr<Miscompiled> miscompiled_;
   bool ready_ = false;
   bool has_bound_ = false;

@@ -141,3 +141,4 @@ class Target(File, kw_only=True):
     FILE = "target.json"
     api: Annotated[Text, Is("`opencl` or `gles`")] = "opencl"
     name: Text = ""
+    why: Annotated[Text, Is("why its file states decisions that do not follow from its facts")] = ""

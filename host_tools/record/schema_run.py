@@ -102,12 +102,17 @@ class Partition(Part, kw_only=True):
     )
     copied_bytes: Annotated[Count, Is("between the host and the GPU in each inference, for inputs and outputs")] = 0
     notes: Annotated[Texts, Is("what a driver made the delegate do otherwise than planned: a sentence each")] = []
-    timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`, `tune`, `check`")]
+    timings_us: Annotated[
+        dict[Text, Count],
+        Is(
+            "of `import`, `passes`, `plan`, `compile`, `upload`, `first_launch` (each kernel that was compiled, once, before any inference), `tune`, `check`"
+        ),
+    ]
     spans: Annotated[
         list[Span],
         Meta(max_length=1 << 10),
         Is(
-            "the same steps, each time that it was done; a plan from the cache is compiled and uploaded within `passes`"
+            "the same steps, each time that it was done; a plan from the cache is compiled, uploaded and launched for the first time within `passes`"
         ),
     ] = []
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]

@@ -252,7 +252,7 @@ def _plan(report: schema.Verdicts) -> dict[str, Any]:
         "lower_bound": total("activation_bytes_lower_bound"),
         "constant_bytes": total("constant_bytes"),
         "cache": verdicts.cache_sentences(report),
-        "steps": ("import", "passes", "plan", "compile", "upload", "tune", "check"),
+        "steps": ("import", "passes", "plan", "compile", "upload", "first_launch", "tune", "check"),
     }
 
 

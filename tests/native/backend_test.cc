@@ -57,6 +57,30 @@ TEST_P(BackendTest, KnowsItsDevice) {
   EXPECT_EQ(ToJson(again), ToJson(info));
 }
 
+TEST_P(BackendTest, EachKernelIsLaunchedOnceWhateverPlanItIsIn) {
+  PlanText text = Text();
+  const std::string note = "// launched once\n";
+  text.scale += note;
+  text.add += note;
+  const HandMadePlan plan(text);
+  std::unique_ptr<Executable> first, second;
+  Refusal refusal;
+  // One that was compiled and never launched may still be refused.
+  ASSERT_TRUE(Load(plan, &first).ok());
+  ASSERT_TRUE(Load(plan, &second).ok());
+  EXPECT_EQ(times_.binaries.compiled, 0);
+  for (int wanted : {2, 0}) {
+    int launched = 0;
+    ASSERT_TRUE(second->LaunchFirst(&launched, &refusal).ok());
+    EXPECT_EQ(launched, wanted);
+  }
+  int launched = 0;
+  ASSERT_TRUE(first->LaunchFirst(&launched, &refusal).ok());
+  EXPECT_EQ(launched, 0);
+  RunAndCheck(first.get(), 3);
+  RunAndCheck(second.get(), 4);
+}
+
 TEST_P(BackendTest, RunsSeveralPlansInTurn) {
   const HandMadePlan plan(Text()), same(Text());
   std::unique_ptr<Executable> one, two;

@@ -1,5 +1,10 @@
 #include "delegate_native/device/gpu_info.h"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
 #include "delegate_native/device/quirks.h"
 #include "gtest/gtest.h"
 
@@ -158,11 +163,71 @@ TEST(Decide, HowLargeWorkItemsAreFollowsFromTheVendor) {
   EXPECT_EQ(mali.trips_per_second, unknown.trips_per_second);
 }
 
+TEST(Decide, DriversAreFlushedAsOftenAsPublishedDelegatesDo) {
+  const auto every = [](const std::string& json) { return Parsed("{" + json + "}").flush_every; };
+  const std::string qualcomm = R"("vendor": "qualcomm", "name": "adreno-)";
+  EXPECT_EQ(every(qualcomm + "630\""), 16);
+  EXPECT_EQ(every(qualcomm + "506\""), 16);
+  EXPECT_EQ(every(qualcomm + "640\""), 32);
+  EXPECT_EQ(every(R"("vendor": "qualcomm")"), 32);
+  EXPECT_EQ(Gpu("QUALCOMM", "QUALCOMM Adreno(TM)", "OpenCL 2.0 Adreno(TM) 618").flush_every, 16);
+  EXPECT_EQ(Gpu("QUALCOMM", "QUALCOMM Adreno(TM)", "OpenCL 3.0 Adreno(TM) 740").flush_every, 32);
+  EXPECT_EQ(every(R"("vendor": "arm")"), 24);
+  EXPECT_EQ(Gpu("Imagination", "PowerVR GE8320", "OpenCL 1.2").flush_every, 16);
+  EXPECT_EQ(Gpu("Imagination", "PowerVR Rogue GM9446", "OpenCL 1.2").flush_every, 4);
+  EXPECT_EQ(Gpu("Imagination", "PowerVR B-Series BXM-8-256", "OpenCL 3.0").flush_every, 16);
+  EXPECT_EQ(Gpu("ARM", "Mali-G78", "OpenCL 3.0 CLVK on Vulkan").flush_every, 0);
+  EXPECT_EQ(Gpu("NVIDIA Corporation", "NVIDIA H200", "OpenCL 3.0 CUDA").flush_every, 32);
+  const std::string gles = R"("api": "gles", )";
+  EXPECT_EQ(every(gles + qualcomm + "630-gles\""), 10);
+  EXPECT_EQ(every(gles + R"("vendor": "Qualcomm", "device_name": "Adreno (TM) 630")"), 10);
+  EXPECT_EQ(every(gles + R"("vendor": "Qualcomm", "device_name": "Adreno (TM) 740")"), 1);
+  EXPECT_EQ(every(gles + R"("vendor": "arm")"), 24);
+  EXPECT_EQ(every(R"("api": "gles", "vendor": "Mesa")"), 0);
+  EXPECT_EQ(every(R"("vendor": "arm", "flush_every": 3)"), 3);
+}
+
 TEST(Quirks, AdrenoReadsBuffersAsImagesUnderOpenGlEs) {
   const std::string adreno = R"("vendor": "qualcomm", "max_image_buffer_width": 65536)";
   EXPECT_TRUE(Parsed(R"({"api": "gles", )" + adreno + "}").reads_buffers_as_images);
   EXPECT_FALSE(Parsed("{" + adreno + "}").reads_buffers_as_images);
   EXPECT_FALSE(Parsed(R"({"api": "gles", "vendor": "qualcomm"})").reads_buffers_as_images);
+}
+
+std::string TextOf(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What a file says without its decisions. The width of a CPU's vectors is a fact.
+std::string FactsOf(const std::string& text) {
+  const bool is_cpu = text.find(R"("vendor": "cpu")") != std::string::npos;
+  const std::regex decisions(std::string(R"(\n *"(storage|)") + (is_cpu ? "" : "vector_width|") +
+                             "vector_registers|enough_work_items|winograd_channels|winograd_tiles|"
+                             "trips_per_second|reads_buffers_as_images|flat_group|"
+                             "has_timer_queries|compiles_at_dispatch|flush_every|shares_sums|"
+                             "one_program|separate_buffers|shares_host_memory|why)\": [^\n]*");
+  const std::string facts = std::regex_replace(text, decisions, "");
+  return std::regex_replace(facts, std::regex(R"(,(\s*\}))"), "$1");
+}
+
+// A phone gets the decisions of DecideTarget: a file that states others is about no phone.
+TEST(TargetFiles, StateOnlyDecisionsThatFollowFromTheirFactsOrSayWhyNot) {
+  int files = 0, with_reasons = 0;
+  for (const auto& file : std::filesystem::directory_iterator("host_tools/request/targets")) {
+    const std::string text = TextOf(file.path());
+    GpuInfo stated = Parsed(text);
+    const GpuInfo decided = Parsed(FactsOf(text));
+    const std::string why = stated.why;
+    stated.why.clear();
+    ++files;
+    with_reasons += !why.empty();
+    EXPECT_EQ(ToJson(stated) == ToJson(decided), why.empty()) << file.path() << ": " << why << "\n"
+                                                              << ToJson(stated) << "\n"
+                                                              << ToJson(decided);
+  }
+  EXPECT_GE(files, 15);
+  EXPECT_EQ(with_reasons, 4);
 }
 
 TEST(Quirks, AreShownAndCanBeSwitched) {

@@ -51,7 +51,7 @@ class ModelCacheTest : public testing::Test {
     root_ = name;
     folder_ = root_ + "/kept";
     DecideTarget(&target_);
-    ASSERT_TRUE(MakePlan(GraphOf(kGraph), target_, Precision::kF32, &plan_).ok());
+    ASSERT_TRUE(MakePlan(GraphOf(kGraph), target_, PlanRequest(), &plan_).ok());
     const fb::Plan& plan = *fb::GetPlan(plan_.data());
     binaries_ = PackBinaries(plan, std::vector<ProgramBinary>(plan.programs()->size(), {kCode, 7}));
   }

@@ -38,7 +38,7 @@ class PassNumbers : public OnEveryBackend {
     PlanBytes plan;
     std::unique_ptr<Executable> executable;
     LoadTimes times;
-    Status status = MakePlan(graph, backend_->info(), Precision::kF32, &plan);
+    Status status = MakePlan(graph, backend_->info(), PlanRequest(), &plan);
     if (status.ok())
       status = backend_->Load(fb::GetPlan(plan.data()), nullptr, &executable, &times);
     std::vector<Floats> outputs;

@@ -113,11 +113,15 @@ Status EglFailed(const EglApi& egl, const char* tried) {
 }
 
 Status CheckGl(const GlApi& gl, const char* tried) {
-  GLenum code = gl.GetError();
-  if (code == GL_CONTEXT_LOST_KHR ||
-      (gl.GetGraphicsResetStatus && gl.GetGraphicsResetStatus() != GL_NO_ERROR)) {
+  const GLenum code = gl.GetError();
+  if (gl.GetGraphicsResetStatus && gl.GetGraphicsResetStatus() != GL_NO_ERROR) {
     gl.lost = true;
   }
+  return GlError(gl, tried, code);
+}
+
+Status GlError(const GlApi& gl, const char* tried, GLenum code) {
+  if (code == GL_CONTEXT_LOST_KHR) gl.lost = true;
   if (gl.lost) code = GL_CONTEXT_LOST_KHR;
   if (code == GL_NO_ERROR) return Status();
   // A context keeps one flag for each kind; a lost one answers the same for ever.

@@ -48,6 +48,7 @@ namespace quadra {
   F(AttachShader)              \
   F(BeginQuery)                \
   F(BindBuffer)                \
+  F(BindBufferBase)            \
   F(BindBufferRange)           \
   F(BindImageTexture)          \
   F(BindTexture)               \
@@ -63,7 +64,6 @@ namespace quadra {
   F(DeleteSync)                \
   F(DeleteTextures)            \
   F(DispatchCompute)           \
-  F(DispatchComputeIndirect)   \
   F(EndQuery)                  \
   F(FenceSync)                 \
   F(Finish)                    \
@@ -134,6 +134,8 @@ bool HasWord(const char* words, const char* word);
 Status EglFailed(const EglApi& egl, const char* tried);
 // Ok unless an error is pending, or the GPU was reset, which some drivers tell only when asked.
 Status CheckGl(const GlApi& gl, const char* tried);
+// What an error is that GetError gave.
+Status GlError(const GlApi& gl, const char* tried, GLenum code);
 // Of a call that gave nothing: never ok, even where the driver left no error.
 Status GlFailed(const GlApi& gl, const char* tried);
 

@@ -31,6 +31,7 @@ GLuint GlExecutable::Resolve(GLuint own) const {
 }
 
 Status GlExecutable::BindHere(const std::vector<void*>& objects) {
+  QUADRA_RETURN_IF_ERROR(TakeBindings());
   Status first;
   has_bound_ = false;
   for (size_t i = 0; i < objects.size(); ++i) {

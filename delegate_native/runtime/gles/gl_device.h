@@ -2,7 +2,8 @@
 #ifndef QUADRA_RUNTIME_GLES_GL_DEVICE_H_
 #define QUADRA_RUNTIME_GLES_GL_DEVICE_H_
 
-#include <atomic>
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -38,10 +39,18 @@ struct GlDevice {
   }
 
   GlThread thread;
-  // Loads and runs that failed. Commands work on what is bound, so one that was refused may have
-  // sent the next ones' data into a buffer of any plan that was loaded before.
-  std::atomic<int> failures{0};
-  // Used on the thread only.
+  // Used on the thread only, as all that follows.
+  const void* owner = nullptr;  // of what is bound; null: nobody there is any more
+  // How many places may be taken.
+  struct Bound {
+    size_t buffers = 0, textures = 1, images = 0;  // a texture is bound when it is made, too
+    void Raise(const Bound& uses) {
+      buffers = std::max(buffers, uses.buffers);
+      textures = std::max(textures, uses.textures);
+      images = std::max(images, uses.images);
+    }
+  };
+  Bound bound;
   std::unique_ptr<GlContext> context;
   std::unique_ptr<GlPrograms> programs;
 };

@@ -41,10 +41,31 @@ unsigned Count(const Vector* vector) {
 }  // namespace
 
 GlExecutable::GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan)
-    : device_(std::move(device)),
-      failures_before_(device_->failures),
-      gl_(device_->context->gl),
-      plan_(*plan) {}
+    : device_(std::move(device)), gl_(device_->context->gl), plan_(*plan) {}
+
+// Commands work on what is bound: after one that was refused the next ones must not meet what
+// another executable bound.
+Status GlExecutable::TakeBindings() {
+  if (device_->owner == this) return Status();
+  device_->owner = nullptr;
+  const GlDevice::Bound& bound = device_->bound;
+  const bool has_texels = device_->context->info.max_image_buffer_width > 0;
+  for (GLuint i = 0; i < bound.buffers; ++i) gl_.BindBufferBase(GL_SHADER_STORAGE_BUFFER, i, 0);
+  for (GLuint i = 0; i < bound.images; ++i) {
+    gl_.BindImageTexture(i, 0, 0, GL_FALSE, 0, GL_READ_ONLY, GL_RGBA32F);
+  }
+  for (GLuint i = bound.textures; i-- > 0;) {
+    gl_.ActiveTexture(GL_TEXTURE0 + i);
+    gl_.BindTexture(GL_TEXTURE_2D, 0);
+    if (has_texels) gl_.BindTexture(GL_TEXTURE_BUFFER_EXT, 0);
+  }
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
+  gl_.BindBufferBase(GL_UNIFORM_BUFFER, 0, 0);
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "release what another model bound"));
+  device_->owner = this;
+  device_->bound = {};
+  return Status();
+}
 
 GlExecutable::~GlExecutable() {
   const Status freed = device_->thread.Do([this] {
@@ -56,6 +77,7 @@ GlExecutable::~GlExecutable() {
 
 void GlExecutable::Free() {
   EndDone();
+  device_->owner = nullptr;
   for (unsigned i = 0; i < buffers_.size(); ++i) {
     const bool image = plan_.buffers()->Get(i)->kind() == fb::BufferKind_Image;
     (image ? gl_.DeleteTextures : gl_.DeleteBuffers)(1, &buffers_[i]);
@@ -70,17 +92,18 @@ Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
   Status refused;  // by the compiler, which spoils nothing that is loaded
   QUADRA_RETURN_IF_ERROR(Do([&] {
     const int64_t start = NowUs();
+    times->refusal.stage = Refusal::Stage::kMemory;
     QUADRA_RETURN_IF_ERROR(MakeMemory());
+    times->refusal = Refusal();
     const int64_t uploaded = NowUs();
     Status built = device_->programs->Build(plan_, kept, &programs_, &times->binaries);
     if (!built.ok()) {
-      times->refused = FindRefused();
-      if (times->refused.empty()) return built;
+      times->refusal = FindRefused();
+      if (times->refusal.dispatches.empty()) return built;
       refused = std::move(built);
       return Status();
     }
     QUADRA_RETURN_IF_ERROR(MakeLaunches());
-    if (times->binaries.compiled > 0) QUADRA_RETURN_IF_ERROR(DispatchFirst());
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     return Status();
@@ -88,30 +111,15 @@ Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
   return refused;
 }
 
-// The largest group that compiles; 0 where not even one work-item does: it is not for the group.
-int GlExecutable::MostItems(const fb::Dispatch& dispatch) const {
-  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
-  const Group group = GroupOf(dispatch);
-  int most = HasFreeGroup(dispatch) && !gl_.lost ? static_cast<int>(ItemsOf(group)) : 0;
-  do most /= 2;
-  while (most > 0 && !device_->programs->WithGroup(program, group, Shrunk(group, most)));
-  return most;
-}
-
-// Nothing where one of the programs that are not there has another fault. (A program has one
-// kernel.)
-std::vector<int> GlExecutable::FindRefused() const {
-  std::vector<int> refused(Count(plan_.dispatches()));
-  for (unsigned i = 0; i < refused.size(); ++i) {
-    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
-    if (programs_[static_cast<size_t>(dispatch.program())]) continue;
-    for (unsigned j = 0; j < i && refused[i] == 0; ++j) {
-      if (plan_.dispatches()->Get(j)->program() == dispatch.program()) refused[i] = refused[j];
-    }
-    if (refused[i] == 0) refused[i] = MostItems(dispatch);
-    if (refused[i] == 0) return {};
-  }
-  return refused;
+Refusal GlExecutable::FindRefused() const {
+  if (gl_.lost) return Refusal();
+  return quadra::FindRefused(
+      plan_, [this](unsigned i) { return ProgramOf(i) != nullptr; },
+      [this](const fb::Dispatch& dispatch, const Group& group) {
+        const auto index = static_cast<unsigned>(dispatch.program());
+        return device_->programs->WithGroup(*plan_.programs()->Get(index), GroupOf(dispatch),
+                                            group) != nullptr;
+      });
 }
 
 Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {
@@ -251,6 +259,12 @@ Status GlExecutable::MakeLaunches() {
   launches_.reserve(Count(plan_.dispatches()));
   for (const fb::Dispatch* dispatch : *plan_.dispatches()) {
     QUADRA_RETURN_IF_ERROR(MakeLaunch(*dispatch, &numbers));
+    const auto raise = [](size_t* most, const std::vector<Binding>& used) {
+      *most = std::max(*most, used.size());
+    };
+    raise(&uses_.buffers, launches_.back().buffers);
+    raise(&uses_.textures, launches_.back().textures);
+    raise(&uses_.images, launches_.back().images);
   }
   gl_.GenBuffers(1, &numbers_);
   gl_.BindBuffer(GL_UNIFORM_BUFFER, numbers_);
@@ -309,9 +323,11 @@ void GlExecutable::Dispatch(const Launch& launch) {
 }
 
 Status GlExecutable::DispatchAll() {
+  const auto every = static_cast<size_t>(device_->context->info.flush_every);
   for (size_t i = 0; i < launches_.size(); ++i) {
     Dispatch(launches_[i]);
     QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
+    if (every > 0 && (i + 1) % every == 0) gl_.Flush();
   }
   return Status();
 }
@@ -399,9 +415,10 @@ Status GlExecutable::ProfileByTimers(size_t first, size_t count, RunTimes* times
   QUADRA_RETURN_IF_ERROR(status);
   gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);
   QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "run the kernels and measure them"));
-  // Some drivers know the query and count nothing: a dispatch takes more than that.
-  const bool still = all_ns < kLeastDispatchNs * queries.size();
-  if (!timers.ok() || still) device_->context->info.has_timer_queries = false;
+  // Some drivers know the query and count nothing: a dispatch takes more than that. An error says
+  // nothing of the next measurement.
+  const bool still = timers.ok() && all_ns < kLeastDispatchNs * queries.size();
+  if (still) device_->context->info.has_timer_queries = false;
   if (!timers.ok() || still || disjoint) {
     Log(2, "the driver's timers %s: each dispatch is waited for",
         !timers.ok() ? "fail"

@@ -17,6 +17,7 @@ class GlExecutable : public Executable {
   ~GlExecutable() override;
 
   Status Load(const fb::Binaries* kept, LoadTimes* times);
+  Status LaunchFirst(int* launched, Refusal* refusal) override;
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
@@ -25,7 +26,7 @@ class GlExecutable : public Executable {
   Status Start(Events* events) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
-  bool is_intact() const override { return device_->failures == failures_before_; }
+  bool is_intact() const override { return is_intact_ && !gl_.lost; }
   std::vector<ProgramBinary> Binaries() override;
 
  private:
@@ -61,13 +62,21 @@ class GlExecutable : public Executable {
 
   template <typename Job>
   Status Do(Job job) {
-    Status status = device_->thread.Do(std::move(job));
-    if (!status.ok()) ++device_->failures;
+    Status status = device_->thread.Do([&] {
+      QUADRA_RETURN_IF_ERROR(TakeBindings());
+      Status done = job();
+      device_->bound.Raise(uses_);
+      return done;
+    });
+    if (!status.ok()) is_intact_ = false;
     return status;
   }
   // All of these on the device's thread.
-  int MostItems(const fb::Dispatch& dispatch) const;
-  std::vector<int> FindRefused() const;
+  Status TakeBindings();
+  const GlProgramPtr& ProgramOf(unsigned dispatch) const {
+    return programs_[static_cast<size_t>(plan_.dispatches()->Get(dispatch)->program())];
+  }
+  Refusal FindRefused() const;
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
@@ -83,8 +92,8 @@ class GlExecutable : public Executable {
   Status Read(const Port& port, void* to);
   void BindLaunch(const GlApi& gl, const Launch& launch) const;
   void Dispatch(const Launch& launch);
-  class FirstDispatches;
-  Status DispatchFirst();
+  class FirstLaunches;
+  Status LaunchFirstHere(int* launched, Refusal* refusal);
   Status DispatchAll();
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status WriteAll(const std::vector<const void*>& inputs);
@@ -110,7 +119,10 @@ class GlExecutable : public Executable {
   void Free();
 
   std::shared_ptr<GlDevice> device_;
-  const int failures_before_;
+  // Once a load or run failed, a command that was refused may have sent the next ones' data into
+  // any of its buffers.
+  bool is_intact_ = true;
+  GlDevice::Bound uses_;  // of its launches
   const GlApi& gl_;
   const fb::Plan& plan_;
   std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects

@@ -31,6 +31,7 @@ GlProgramPtr GlPrograms::FromBinary(const fb::Program& program,
   GLint linked = GL_FALSE;
   gl_.GetProgramiv(made->id(), GL_LINK_STATUS, &linked);
   const Status status = CheckGl(gl_, "load a program binary");
+  made->launched = true;  // it was kept after an inference
   if (linked && status.ok()) return made;
   quadra::Log(2, "the driver refused the binary of %s: it is compiled anew", NameOf(program));
   return nullptr;

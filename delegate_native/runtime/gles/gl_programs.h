@@ -25,6 +25,9 @@ class GlProgram {
 
   GLuint id() const { return id_; }
 
+  // Whether the driver took it; else its launch may be refused.
+  mutable bool launched = false;
+
  private:
   const GlApi& gl_;
   const GLuint id_;

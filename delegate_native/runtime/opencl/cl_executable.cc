@@ -18,7 +18,6 @@ size_t Count(const Vector* vector) {
   return vector ? vector->size() : 0;
 }
 
-constexpr size_t kFlushEvery = 32;
 constexpr size_t kHugePage = size_t{2} << 20;  // smaller memory has room for none
 
 // Memory that kernels address with vectors of any width.
@@ -234,9 +233,19 @@ Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonE
                           code);
 }
 
-// Where the driver refuses the group, and it is free: also how many work-items it takes.
-Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built,
-                                int* most) {
+// Where the driver says that the kernel's group is too large.
+Status ClExecutable::CheckGroup(unsigned index, Refusal* refusal) const {
+  const fb::Dispatch& dispatch = *plan_.dispatches()->Get(index);
+  const size_t takes = MostItems(launches_[index].kernel.get());
+  const Group group = GroupOf(dispatch);
+  if (takes == 0 || takes >= static_cast<size_t>(ItemsOf(group))) return Status();
+  refusal->stage = Refusal::Stage::kBuild;
+  refusal->dispatches.push_back({index, HasFreeGroup(dispatch) ? static_cast<int>(takes) : 0});
+  return DeviceFailed("%s: groups of %d x %d x %d work-items; the driver allows %zu for it",
+                      dispatch.name()->c_str(), group[0], group[1], group[2], takes);
+}
+
+Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built) {
   cl_int code = CL_SUCCESS;
   const bool common = kHasCpuShapes && !built.common.empty();
   const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
@@ -251,13 +260,6 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
   for (unsigned i = 0; i < 3; ++i) {
     launch.global[i] = static_cast<size_t>(dispatch.global()->Get(i));
     launch.local[i] = static_cast<size_t>(dispatch.local()->Get(i));
-  }
-  const size_t takes = MostItems(raw);
-  const Group group = GroupOf(dispatch);
-  if (takes > 0 && takes < static_cast<size_t>(ItemsOf(group))) {
-    if (HasFreeGroup(dispatch)) *most = static_cast<int>(takes);
-    return DeviceFailed("%s: groups of %d x %d x %d work-items; the driver allows %zu for it",
-                        dispatch.name()->c_str(), group[0], group[1], group[2], takes);
   }
   if (common) return SetCommonArgs(dispatch, built.common, raw);
   for (unsigned i = 0; i < Count(dispatch.args()); ++i) {
@@ -275,12 +277,10 @@ std::vector<ProgramBinary> ClExecutable::Binaries() {
 }
 
 Status ClExecutable::MakeKernels(ClKernelPrograms programs,
-                                 std::shared_ptr<const ClPrograms> made_by,
-                                 std::vector<int>* refused) {
+                                 std::shared_ptr<const ClPrograms> made_by, Refusal* refusal) {
   programs_ = std::move(programs);
   made_by_ = std::move(made_by);
   launches_.reserve(Count(plan_.dispatches()));
-  refused->resize(Count(plan_.dispatches()));
   Status first;
   for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
     const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
@@ -288,16 +288,38 @@ Status ClExecutable::MakeKernels(ClKernelPrograms programs,
     if (program == programs_.end()) {
       return Internal("the plan has no kernel %s", dispatch.entry()->c_str());
     }
-    int* most = &(*refused)[i];
-    Status status = MakeLaunch(dispatch, *program->second, most);
-    if (status.ok()) continue;
-    if (*most == 0) {
-      refused->clear();  // smaller groups do not help
-      return status;
+    Status made = MakeLaunch(dispatch, *program->second);
+    if (!made.ok()) {
+      *refusal = Refusal();
+      return made;
     }
+    Status status = CheckGroup(i, refusal);
     if (first.ok()) first = std::move(status);
   }
   return first;
+}
+
+Status ClExecutable::Compile(const ClPrograms& made_by, const fb::Dispatch& dispatch,
+                             const std::string& group, ClHandle<cl_program>* made) const {
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  std::string source = program.prelude()->str();
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    if (strcmp(kernel->entry()->c_str(), dispatch.entry()->c_str()) != 0) continue;
+    source += Replaced(kernel->source()->str(), GroupText(false, GroupOf(dispatch)), group);
+  }
+  return made_by.Compile(source, program.options()->str(), dispatch.entry()->str(), made);
+}
+
+Refusal ClExecutable::FindRefused(const ClKernelPrograms& programs,
+                                  const ClPrograms& made_by) const {
+  if (context_->lost) return Refusal();
+  return quadra::FindRefused(
+      plan_,
+      [&](unsigned i) { return programs.count(plan_.dispatches()->Get(i)->entry()->str()) > 0; },
+      [&](const fb::Dispatch& dispatch, const Group& group) {
+        ClHandle<cl_program> made;
+        return Compile(made_by, dispatch, GroupText(false, group), &made).ok();
+      });
 }
 
 Status ClExecutable::Begin(const std::vector<const void*>& inputs,
@@ -325,6 +347,7 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
                               std::vector<ClHandle<cl_event>>* events) {
   const size_t wrapped[3] = {kWrappedOrigin, 0, 0};
   const size_t* origin = kHasCpuShapes && context_->threads ? wrapped : nullptr;
+  const auto every = static_cast<size_t>(context_->info.flush_every);
   for (size_t i = first; i < first + count; ++i) {
     const Launch& launch = launches_[i];
     cl_event event = nullptr;
@@ -337,13 +360,79 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
     }
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
     else QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
-    // A driver that keeps commands until it is told so would begin when all of a long plan is
-    // there.
-    if (i % kFlushEvery == kFlushEvery - 1) cl_.Flush(queue);
+    if (every > 0 && (i - first + 1) % every == 0) cl_.Flush(queue);
   }
   // The device begins while the host still asks for the outputs.
   const cl_int code = cl_.Flush(queue);
   return code == CL_SUCCESS ? Status() : context_->Failed("hand the kernels to the device", code);
+}
+
+// Memory for a port that is to work on its caller's.
+Status ClExecutable::MakeScratch(Port* port) {
+  if (!port->in_place || port->bound) return Status();
+  cl_int code = CL_SUCCESS;
+  cl_mem raw =
+      cl_.CreateBuffer(context_->context.get(), CL_MEM_READ_WRITE, port->bytes, nullptr, &code);
+  if (!raw || code != CL_SUCCESS) return context_->Failed("make a buffer for a first launch", code);
+  port->in_caller = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  return Point(*port, raw);
+}
+
+Status ClExecutable::LaunchKernels(int* launched, Refusal* refusal) {
+  const size_t wrapped[3] = {kWrappedOrigin, 0, 0};
+  const size_t* origin = kHasCpuShapes && context_->threads ? wrapped : nullptr;
+  Status first;
+  int refused = 0;
+  for (unsigned i = 0; i < launches_.size(); ++i) {
+    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
+    if (FirstOfKernel(plan_, i) != i || programs_[dispatch.entry()->str()]->launched) continue;
+    const Launch& launch = launches_[i];
+    const cl_int code = cl_.EnqueueNDRangeKernel(queue_.get(), launch.kernel.get(), 3, origin,
+                                                 launch.local, launch.local, 0, nullptr, nullptr);
+    ++*launched;
+    if (code == CL_SUCCESS) continue;
+    const std::string tried = Format("launch %s", dispatch.name()->c_str());
+    // Here these say what the kernel needs, and not that the device is lost.
+    if (code != CL_OUT_OF_RESOURCES && code != CL_INVALID_WORK_GROUP_SIZE) {
+      *refusal = Refusal();
+      return context_->Failed(tried.c_str(), code);
+    }
+    ++refused;
+    refusal->AddLaunch(plan_, i);
+    if (first.ok()) {
+      first = ClFailed(tried.c_str(), code, "try backend=gles, or precision=f32_f16");
+    }
+  }
+  refusal->all = refused == *launched;
+  return first;
+}
+
+Status ClExecutable::LaunchFirst(int* launched, Refusal* refusal) {
+  const auto is_launched = [](const auto& program) { return program.second->launched.load(); };
+  if (std::all_of(programs_.begin(), programs_.end(), is_launched)) return Status();
+  Status status;
+  for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (Port& port : *ports) {
+      if (status.ok()) status = MakeScratch(&port);
+    }
+  }
+  if (status.ok()) status = LaunchKernels(launched, refusal);
+  // Also after an error: what was queued works on the scratch memory.
+  const cl_int code = cl_.Finish(queue_.get());
+  if (code != CL_SUCCESS) {
+    *refusal = Refusal();
+    Status failed = context_->Failed("wait for the first launch of each kernel", code);
+    if (status.ok()) status = std::move(failed);
+  }
+  for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (Port& port : *ports) {
+      Status left = port.in_caller ? Leave(&port) : Status();
+      if (status.ok()) status = std::move(left);
+    }
+  }
+  QUADRA_RETURN_IF_ERROR(std::move(status));
+  for (const auto& program : programs_) program.second->launched = true;
+  return Status();
 }
 
 Status ClExecutable::Profile(size_t first, size_t count, RunTimes* times) {
@@ -380,18 +469,10 @@ Status ClExecutable::Profile(size_t first, size_t count, RunTimes* times) {
 // A launch of the dispatch's kernel without a word of its group: one program for all of them.
 Status ClExecutable::MakeTimed(unsigned index) {
   const fb::Dispatch& dispatch = *plan_.dispatches()->Get(index);
-  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
-  std::string source = program.prelude()->str();
-  for (const fb::Kernel* kernel : *program.kernels()) {
-    if (strcmp(kernel->entry()->c_str(), dispatch.entry()->c_str()) != 0) continue;
-    source += Replaced(kernel->source()->str(), GroupText(false, GroupOf(dispatch)), "");
-  }
   ClBuiltProgram built;
-  QUADRA_RETURN_IF_ERROR(
-      made_by_->Compile(source, program.options()->str(), dispatch.entry()->str(), &built.program));
-  int most = 0;
+  QUADRA_RETURN_IF_ERROR(Compile(*made_by_, dispatch, "", &built.program));
   const size_t all = launches_.size(), uses = uses_.size();
-  const Status status = MakeLaunch(dispatch, built, &most);
+  const Status status = MakeLaunch(dispatch, built);
   uses_.resize(uses);  // it is gone before any port changes
   if (launches_.size() == all) return status;
   std::swap(timed_, launches_.back().kernel);

@@ -21,10 +21,12 @@ class ClExecutable : public Executable {
 
   // In this order.
   Status MakeMemory();
-  // Where the driver refuses groups: also how many work-items it takes, by dispatch.
   Status MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by,
-                     std::vector<int>* refused);
+                     Refusal* refusal);
+  // In the place of MakeKernels, where some programs did not compile.
+  Refusal FindRefused(const ClKernelPrograms& programs, const ClPrograms& made_by) const;
 
+  Status LaunchFirst(int* launched, Refusal* refusal) override;
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
@@ -70,8 +72,14 @@ class ClExecutable : public Executable {
   Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
-  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built, int* most);
+  // `group`: the word of it in the text.
+  Status Compile(const ClPrograms& made_by, const fb::Dispatch& dispatch, const std::string& group,
+                 ClHandle<cl_program>* program) const;
+  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built);
+  Status CheckGroup(unsigned dispatch, Refusal* refusal) const;
   Status MakeTimed(unsigned dispatch);
+  Status MakeScratch(Port* port);
+  Status LaunchKernels(int* launched, Refusal* refusal);
   size_t MostItems(cl_kernel kernel) const;
   Status SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common, cl_kernel kernel);
   Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);

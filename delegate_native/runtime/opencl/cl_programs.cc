@@ -139,17 +139,18 @@ Status ClPrograms::BuildMissing(const fb::Program& program, const fb::ProgramBin
     kernels.push_back(kernel);
   }
   if (missing.empty()) return Status();
-  ClBuiltProgram made;
+  const auto built = std::make_shared<ClBuiltProgram>();
+  ClBuiltProgram& made = *built;
   if (kHasCpuShapes) made.common = MakeCommonEntry(kernels);
   made.kernels = kernels.size();
   if (kernels.size() < program.kernels()->size()) kept = nullptr;  // it holds all of them
   if (kept) made.program = FromBinary(*kept, options);
-  ++(made.program ? count->loaded : count->compiled);
+  made.launched = static_cast<bool>(made.program);  // it was kept after an inference
+  ++(made.launched ? count->loaded : count->compiled);
   if (!made.program) {
     if (kept) ++count->refused;
     QUADRA_RETURN_IF_ERROR(Compile(source + made.common.source, options, entries, &made.program));
   }
-  const ClProgram built = std::make_shared<const ClBuiltProgram>(std::move(made));
   for (const auto& kernel : missing) {
     (*programs)[kernel.first] = built;
     Keep(kernel.second, built);
@@ -191,8 +192,8 @@ Status ClPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept, ClKerne
     sum->refused += part.refused;
     sum->compiled += part.compiled;
   }
-  for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
   for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());
+  for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
   return Status();
 }
 

@@ -2,6 +2,7 @@
 #ifndef QUADRA_RUNTIME_OPENCL_CL_PROGRAMS_H_
 #define QUADRA_RUNTIME_OPENCL_CL_PROGRAMS_H_
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +20,8 @@ struct ClBuiltProgram {
   ClHandle<cl_program> program;
   ClCommonEntry common;
   size_t kernels = 0;  // that it holds
+  // Whether the driver took its kernels; else some launches may be refused.
+  mutable std::atomic<bool> launched{false};
 };
 using ClProgram = std::shared_ptr<const ClBuiltProgram>;
 // By a kernel's entry point, the program that holds it.
@@ -30,7 +33,8 @@ class ClPrograms {
   explicit ClPrograms(std::shared_ptr<ClContext> context) : context_(std::move(context)) {}
 
   // Programs for all kernels of the plan, from what a driver once made of them (or null) where it
-  // takes that. Any thread.
+  // takes that. After an error those of the kernels that it did not compile are missing. Any
+  // thread.
   Status Build(const fb::Plan& plan, const fb::Binaries* kept, ClKernelPrograms* programs,
                BinaryCount* count);
   // Of one kernel alone, for a look at it: kept by nobody.

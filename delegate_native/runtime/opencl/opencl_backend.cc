@@ -42,11 +42,15 @@ class OpenClBackend : public Backend {
     QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
     auto made = std::make_unique<ClExecutable>(context_, plan);
     const int64_t start = NowUs();
+    times->refusal.stage = Refusal::Stage::kMemory;
     QUADRA_RETURN_IF_ERROR(made->MakeMemory());
+    times->refusal = Refusal();
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;
-    QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, kept, &programs, &times->binaries));
-    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_, &times->refused));
+    Status built = programs_->Build(*plan, kept, &programs, &times->binaries);
+    if (!built.ok()) times->refusal = made->FindRefused(programs, *programs_);
+    QUADRA_RETURN_IF_ERROR(std::move(built));
+    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_, &times->refusal));
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     *executable = std::move(made);

@@ -29,7 +29,16 @@ _PARTITIONS = [
         "activation_bytes_lower_bound": 2048,
         "constant_bytes": 100,
         "plan_bytes": 5000,
-        "timings_us": {"import": 10, "passes": 20, "plan": 30, "compile": 40, "upload": 50, "tune": 0, "check": 0},
+        "timings_us": {
+            "import": 10,
+            "passes": 20,
+            "plan": 30,
+            "compile": 40,
+            "upload": 50,
+            "first_launch": 60,
+            "tune": 0,
+            "check": 0,
+        },
         "spans": [
             {"name": "import", "start_ns": 301000, "end_ns": 311000},
             {"name": "compile", "start_ns": 350000, "end_ns": 390000},

@@ -59,11 +59,11 @@ _STRINGS = ("", " ", "\0", "auto\0x", "\n", "%s%n%d", "a" * 100000, "\U0001f600"
 NUMBERS = ("max_work_group_size", "local_memory_bytes", "max_buffer_bytes", "buffer_alignment_bytes", "max_image_buffer_width",
            "max_storage_blocks", "max_image_units", "max_output_resources", "max_texture_units", "vector_width",
            "vector_registers", "enough_work_items", "winograd_channels", "winograd_tiles",
-           "trips_per_second", "flat_group")  # fmt: skip
+           "trips_per_second", "flat_group", "flush_every")  # fmt: skip
 LISTS = {"max_work_group": 3, "max_image2d": 2, "max_groups": 3}
-FLAGS = ("supports_fp16", "reads_buffers_as_images", "has_timer_queries", "one_program", "separate_buffers",
-         "shares_host_memory", "compiles_at_dispatch")  # fmt: skip
-WORDS = ("name", "vendor", "api", "opencl_version", "device_name", "driver", "api_version", "storage")
+FLAGS = ("supports_fp16", "reads_buffers_as_images", "has_timer_queries", "shares_sums", "one_program",
+         "separate_buffers", "shares_host_memory", "compiles_at_dispatch")  # fmt: skip
+WORDS = ("name", "why", "vendor", "api", "opencl_version", "device_name", "driver", "api_version", "storage")
 OTHERS = ("extensions", "quirks")
 QUIRKS = ("compiler_starts_slowly", "storage_blocks_are_read_slowly", "lanes_lie_along_x_only", "half_arithmetic_is_emulated",
           "timer_queries_count_nothing", "machine_code_is_made_at_dispatch", "compiler_crashes_in_threads",

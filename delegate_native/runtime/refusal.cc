@@ -1,0 +1,59 @@
+#include "delegate_native/runtime/refusal.h"
+
+#include <cstring>
+
+namespace quadra {
+namespace {
+
+// The largest group that compiles; 0: not even one work-item does, or the group must be as it is.
+int MostItems(const fb::Dispatch& dispatch,
+              const Function<bool(const fb::Dispatch&, const Group&)>& compiles) {
+  const Group group = GroupOf(dispatch);
+  int most = static_cast<int>(ItemsOf(group)) / 2;
+  if (!HasFreeGroup(dispatch) || most == 0 || !compiles(dispatch, Shrunk(group, 1))) return 0;
+  while (most > 1 && !compiles(dispatch, Shrunk(group, most))) most /= 2;
+  return most;
+}
+
+}  // namespace
+
+unsigned FirstOfKernel(const fb::Plan& plan, unsigned index) {
+  const char* entry = plan.dispatches()->Get(index)->entry()->c_str();
+  unsigned first = 0;
+  while (strcmp(plan.dispatches()->Get(first)->entry()->c_str(), entry) != 0) ++first;
+  return first;
+}
+
+void Refusal::AddLaunch(const fb::Plan& plan, unsigned index) {
+  stage = Stage::kLaunch;
+  for (unsigned i = index; i < plan.dispatches()->size(); ++i) {
+    if (FirstOfKernel(plan, i) != index) continue;
+    const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
+    const auto items = static_cast<int>(ItemsOf(GroupOf(dispatch)));
+    dispatches.push_back({i, HasFreeGroup(dispatch) ? items / 2 : 0});
+  }
+}
+
+Refusal FindRefused(const fb::Plan& plan, const Function<bool(unsigned dispatch)>& is_built,
+                    const Function<bool(const fb::Dispatch&, const Group&)>& compiles) {
+  Refusal refusal;
+  refusal.stage = Refusal::Stage::kBuild;
+  bool is_group = true;  // as far as is known, that all of them are refused for
+  std::vector<int> most(plan.dispatches()->size(), -1);
+  for (unsigned i = 0; i < most.size(); ++i) {
+    const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
+    const unsigned first = FirstOfKernel(plan, i);
+    if (is_built(i)) continue;
+    if (first == i) {
+      const auto& program = *plan.programs()->Get(static_cast<unsigned>(dispatch.program()));
+      // It may be another kernel of its program that did not compile.
+      if (program.kernels()->size() > 1 && compiles(dispatch, GroupOf(dispatch))) continue;
+      most[i] = is_group ? MostItems(dispatch, compiles) : 0;
+      is_group &= most[i] > 0;
+    }
+    if (most[first] >= 0) refusal.dispatches.push_back({i, most[first]});
+  }
+  return refusal;
+}
+
+}  // namespace quadra

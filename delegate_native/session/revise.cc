@@ -1,0 +1,99 @@
+#include "delegate_native/session/revise.h"
+
+#include <algorithm>
+
+#include "delegate_native/base/shape.h"
+#include "delegate_native/plan/dispatch_group.h"
+
+namespace quadra {
+namespace {
+
+struct Refused {
+  const Refusal& refusal;
+  const fb::Plan& plan;
+  const GpuInfo& target;
+
+  const fb::Dispatch& At(unsigned index) const { return *plan.dispatches()->Get(index); }
+};
+
+// Where each refused group may be smaller.
+bool ShrinkGroups(const Refused& refused, Revision* next) {
+  std::vector<Group>& groups = next->request.groups;
+  groups.resize(refused.plan.dispatches()->size());
+  for (const Refusal::Dispatch& one : refused.refusal.dispatches) {
+    const fb::Dispatch& dispatch = refused.At(one.index);
+    if (one.most_items == 0 || !HasFreeGroup(dispatch)) return false;
+    const Group group = GroupOf(dispatch), less = Shrunk(group, one.most_items);
+    bool fits = less != group;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      // With more groups than a dispatch may have it would have to become several.
+      fits &= CeilDiv(dispatch.grid()->Get(axis), less[axis]) <= refused.target.max_groups[axis];
+    }
+    if (!fits) return false;
+    groups[one.index] = less;
+    next->notes.push_back(
+        Format("%s: the driver refuses groups of %d x %d x %d and gets %d x %d x %d",
+               dispatch.name()->c_str(), group[0], group[1], group[2], less[0], less[1], less[2]));
+  }
+  return !refused.refusal.dispatches.empty();
+}
+
+// A group that shares sums cannot be smaller. It may be the refused one, also where the driver does
+// not say which one is.
+bool StopSharing(const Refused& refused, Revision* next) {
+  const auto& dispatches = refused.refusal.dispatches;
+  for (unsigned i = 0; i < refused.plan.dispatches()->size(); ++i) {
+    const fb::Dispatch& dispatch = refused.At(i);
+    const bool may_be = dispatches.empty() ||
+                        std::any_of(dispatches.begin(), dispatches.end(),
+                                    [i](const Refusal::Dispatch& one) { return one.index == i; });
+    if (!may_be || !dispatch.shares_sums()) continue;
+    next->request.shares_sums = false;
+    next->request.groups.clear();  // its dispatches are others
+    next->notes.push_back(
+        Format("%s: the driver may refuse its group; each work-item adds up its own sum",
+               dispatch.name()->c_str()));
+    return true;
+  }
+  return false;
+}
+
+bool StopHalf(const Refused& refused, Revision* next) {
+  if (next->request.precision != Precision::kF16) return false;
+  next->request.precision = Precision::kF32F16;
+  next->request.groups.clear();
+  const auto& dispatches = refused.refusal.dispatches;
+  next->notes.push_back(
+      Format("%s: the driver may refuse arithmetic in float16; float16 is stored, and float32 "
+             "computed",
+             dispatches.empty() ? "a kernel" : refused.At(dispatches[0].index).name()->c_str()));
+  return true;
+}
+
+// In the order in which they are tried: what changes least comes first.
+struct Row {
+  const char* change;
+  bool (*apply)(const Refused& refused, Revision* next);
+};
+constexpr Row kRows[] = {
+    {"smaller groups", ShrinkGroups},
+    {"no shared sums", StopSharing},
+    {"no half arithmetic", StopHalf},
+};
+
+}  // namespace
+
+Revision Revise(const PlanRequest& request, const Refusal& refusal, const fb::Plan& plan,
+                const GpuInfo& target) {
+  using Stage = Refusal::Stage;
+  // A device that launches nothing has another fault than what its kernels ask for.
+  const bool is_hopeless = refusal.stage == Stage::kOther || refusal.stage == Stage::kMemory ||
+                           (refusal.stage == Stage::kLaunch && refusal.all);
+  for (const Row& row : kRows) {
+    Revision next = {row.change, request, {}};
+    if (!is_hopeless && row.apply({refusal, plan, target}, &next)) return next;
+  }
+  return Revision();
+}
+
+}  // namespace quadra
