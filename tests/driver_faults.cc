@@ -326,6 +326,21 @@ bool TakesFew(cl_kernel kernel) {
   return Begins(kernel_names[kernel].c_str(), few);
 }
 
+enum class Commands { kNone, kPending, kFlushed };
+std::map<cl_command_queue, Commands> commands;  // not waited for, by queue
+long blind_finishes = 0;
+
+void FollowQueue(const char* name, cl_command_queue queue) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Commands& found = commands[queue];
+  if (Begins(name, "clEnqueue")) found = Commands::kPending;
+  if (strcmp(name, "clFlush") == 0 && found == Commands::kPending) found = Commands::kFlushed;
+  if (strcmp(name, "clFinish") == 0) {
+    blind_finishes += found == Commands::kFlushed;
+    found = Commands::kNone;
+  }
+}
+
 bool Skips(cl_kernel kernel) {
   static std::atomic<long> launches{0};
   const char* skips = getenv("DRIVER_FAULTS_SKIPS");
@@ -486,6 +501,11 @@ struct Wrapper<kId, R (*)(A...)> {
   }
 
   static R Do(A... args) {
+    if constexpr (kIsCl && sizeof...(A) > 0) {
+      if constexpr (std::is_same<std::tuple_element_t<0, std::tuple<A..., int>>,
+                                 cl_command_queue>::value)
+        FollowQueue(functions[kId].name, std::get<0>(Args(args...)));
+    }
     const Fault fault = FaultOf(kId, ++functions[kId].calls);
     if constexpr (kId == kClBuildProgram) build_refused = fault.code == CL_BUILD_PROGRAM_FAILURE;
     if (!fault.way.empty()) return Fail(fault, args...);
@@ -677,10 +697,12 @@ QUADRA_EXPORT void QuadraFaultsBegin() {
   live.clear();
   tried.clear();
   happened = false;
+  blind_finishes = 0;
 }
 
 // JSON: {"happened": whether the fault came, "calls": by function, "ways": by function, "live": by
-// kind, "groups": "KERNEL x y z" of all that were timed}.
+// kind, "groups": "KERNEL x y z" of all that were timed, "blind_finishes": how many clFinish came
+// when all commands of the queue had been flushed: there are drivers that do not wait then}.
 QUADRA_EXPORT const char* QuadraFaultsReport() {
   static std::string text;
   std::lock_guard<std::mutex> lock(mutex);
@@ -697,7 +719,8 @@ QUADRA_EXPORT const char* QuadraFaultsReport() {
   std::string groups;
   for (const std::string& one : tried) groups += (groups.empty() ? "\"" : ", \"") + one + "\"";
   text = std::string("{\"happened\": ") + (happened ? "true" : "false") + ", \"calls\": {" + calls +
-         "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}, \"groups\": [" + groups + "]}";
+         "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}, \"groups\": [" + groups +
+         "], \"blind_finishes\": " + std::to_string(blind_finishes) + "}";
   return text.c_str();
 }
 
