@@ -1,6 +1,8 @@
 """Many cases in one process on a device: each result comes as it is made; what ends a process, or garbles a line, costs
 one case."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -142,8 +144,10 @@ def test_a_cut_cable_is_told_at_once(phone, parts, cases):
 def test_a_device_that_says_nothing_is_left(phone, parts, cases, monkeypatch):
     monkeypatch.setattr(cases_on_device, "_SILENCE_S", 3 - cases_on_device.CASE_S)
     phone.faults.add("app.run:slow=999999")
+    began = time.monotonic()
     with pytest.raises(DeviceTimedOut, match="nothing was heard of it for 3 s"):
         run(phone, parts, cases, [0])
+    assert time.monotonic() - began < cases_on_device.CASE_S, "the runner's own alarm ended it"
 
 
 def test_a_place_outside_of_the_pack_is_refused(phone, parts, cases):
