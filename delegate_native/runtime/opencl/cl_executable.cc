@@ -360,8 +360,8 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
     }
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
     else QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
-    // Not behind the last one: clFinish right after clFlush does not wait on some drivers (Rusticl of
-    // Mesa 22.3, clvk before 2021).
+    // Not behind the last one: clFinish right after clFlush does not wait on some drivers (Rusticl
+    // of Mesa 22.3, clvk before 2021).
     if (every > 0 && (i - first + 1) % every == 0 && i + 1 < first + count) cl_.Flush(queue);
   }
   return Status();
