@@ -2,7 +2,6 @@
 // quirks.cc only.
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <cstring>
 
 #include "delegate_native/device/gpu_info.h"
@@ -119,8 +118,12 @@ bool HoldsAll(const std::string& text, const char* words, int* number) {
     word += size;
     word += strspn(word, " ");
   }
-  while (at < text.size() && !isdigit(static_cast<unsigned char>(text[at]))) ++at;
-  *number = atoi(text.c_str() + at);
+  const char* const kDigits = "0123456789";
+  at = std::min(text.find_first_of(kDigits, at), text.size());
+  constexpr int kMost = 10000;
+  for (*number = 0; at < text.size() && strchr(kDigits, text[at]) && *number < kMost; ++at) {
+    *number = *number * 10 + text[at] - '0';
+  }
   return true;
 }
 
