@@ -48,6 +48,34 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
     list_models.show(terminal.console())
 
 
+@task(
+    iterable=["names"],
+    help={
+        "names": "Only these (default: all).",
+        "fetch": "Fetch those that can be fetched and are not here yet.",
+        "json": "Print JSON instead of a table.",
+    },
+)
+def drivers(c: Context, names: list[str], fetch: bool = False, json: bool = False) -> None:
+    """List the drivers and compilers that this machine can run, and which are here; --fetch fetches them.
+
+    `inv run`, `inv parity` and `inv support` take one with --driver. None is installed: docs/drivers.md.
+    """
+    from json import dumps
+
+    from host_tools.base import terminal
+    from host_tools.tasks import drivers
+
+    chosen = drivers.named(names)
+    if fetch:
+        drivers.fetch(chosen)
+    found = drivers.states(chosen)
+    if json:
+        print(dumps(drivers.to_json(found), indent=1))
+    else:
+        drivers.show(found, terminal.console())
+
+
 _LAB_HELP = "devices of a lab, instead of --on: its scheduler's address, or localhost (default: no lab)."
 _ABI_HELP = "An Android ABI, or all"
 _ABIS_HELP = "ABIs, separated by commas (default: all)."
@@ -165,17 +193,33 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
         " tests are run, but those that it names: --args tests/native/json_test.cc (default: none).",
         "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
         " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes (default: none).",
-    }
+        "drivers": "Instead, run vectors, random graphs, dead lanes, lifetimes and real models on these rows of the table of"
+        " drivers, separated by commas; alone: on all. What is kept of an earlier start is not run again. --only and --args"
+        " choose tests, with pytest's own output (default: none).",
+        "fresh": "With --drivers: run everything again.",
+        "results": "With --drivers: run nothing, show the results that are kept.",
+        "json": "With --drivers: print one JSON document instead of the matrix.",
+    },
+    optional=["drivers"],
 )
-def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "") -> None:
+def test(
+    c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "", drivers: str = "",
+    fresh: bool = False, results: bool = False, json: bool = False,
+) -> None:  # fmt: skip
     """Build everything and run the tests: native ones with Bazel, then pytest.
 
     One file: --args tests/test_cache.py, or --args tests/native/json_test.cc.
 
-    With --sanitize, a sanitizer's report is printed, and the test that caused it fails.
+    With --sanitize, a sanitizer's report is printed, and the test that caused it fails. With --drivers, the tests run on other
+    drivers, and what they found is printed as a matrix: docs/testing.md.
     """
-    from host_tools.tasks import repository
+    from host_tools.base import terminal
+    from host_tools.tasks import driver_matrix, repository
 
+    if drivers or fresh or results or json:
+        asked = driver_matrix.Asked(drivers, slow, only, args, sanitize, fresh, results, json)
+        driver_matrix.do(asked, terminal.console())
+        return
     repository.run_tests(only=only, slow=slow, args=args, sanitizers=sanitize)
 
 
@@ -265,6 +309,8 @@ _RUN_HELP = {
     "cold": "Also time a start with an empty driver cache.",
     "cache": "A folder for compiled models, read and written; on devices the app's own is used, and copied into the run"
     " folder (default: none).",
+    "same": "N, or INFERENCES,PROCESSES, from 2: also compare N equal inferences of one process, and of N processes the first,"
+    " bit by bit; name the first dispatch that differs (default: do not).",
     "timeout": "Deadline of one process, in seconds.",
     "library": "An existing libquadra.so (default: build it).",
     "on": "Where: host, this machine; jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
@@ -272,6 +318,7 @@ _RUN_HELP = {
     "via": "On devices: app, the test app, or shell, a small native program in the device's shell, without the app."
     " Times of the two differ and are never pooled (default: app).",
     "api": "Runtime API: the interpreter, or LiteRT's CompiledModel (on this machine only).",
+    "driver": "Run on this driver instead of the usual one: a name from `inv drivers` (default: none).",
     "peer": "Other runtimes to measure, interleaved, separated by commas: litert-gpu on this machine only, the shipped ones with --on jvm"
     " or on devices.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
@@ -285,12 +332,12 @@ def run(
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
     float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
-    signature: str = "", size: list[str] | None = None, json: bool = False,
+    signature: str = "", size: list[str] | None = None, same: str = "", driver: str = "", json: bool = False,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
     Prints where each node ran, the error of each output and times beside XNNPACK's, and writes a run folder with
-    a report. Exit status 1: an output is wrong.
+    a report. Exit status 1: an output is wrong, or with --same not the same every time.
     """
     from host_tools.base import terminal
     from host_tools.places import where
@@ -298,14 +345,15 @@ def run(
     from host_tools.record import peer_names
     from host_tools.record.spec import RunSpec
     from host_tools.request import from_arguments
-    from host_tools.tasks import judged_runs
+    from host_tools.tasks import chosen_driver, judged_runs
 
     def asked() -> tuple[list[RunSpec], list[Place]]:
+        row = chosen_driver.find(driver, backend, target, on, options)
         specs = [from_arguments.make_spec(
-            **entry, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+            **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, **from_arguments.destination(on),
+            route=via, **from_arguments.same_counts(same), **from_arguments.destination(on),
         ) for entry in from_arguments.entries(model, signature, size or [])]  # fmt: skip
         return specs, where.parse(on, _file(library), _file(apk), via)
 
@@ -319,6 +367,7 @@ def run(
         **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
         "backend": "The GPU API to plan for (default: the target's).",
+        "driver": "Plan for the device of this driver: a name from `inv drivers` (default: none).",
         "json": "Print JSON instead of a table.",
     }
 )
@@ -328,6 +377,7 @@ def support(
     backend: str = "",
     target: str = "",
     precision: str = "f32",
+    driver: str = "",
     json: bool = False,
     library: str = "",
 ) -> None:
@@ -337,8 +387,8 @@ def support(
     from host_tools.base import terminal
     from host_tools.tasks import support
 
-    spec = support.make_spec(model, target, precision, backend)
-    report, found = support.ask(spec, _library(library))
+    spec = support.make_spec(model, target, precision, backend, driver)
+    report, found = support.ask(spec, _library(library, driver))
     if json:
         print(dumps(support.to_json(spec, report, found), indent=1))
     else:
@@ -823,25 +873,44 @@ def regress(
 @task(
     iterable=["op"],
     help={
-        "op": "Only this op, by its TFLite name, e.g. CONV_2D; may be repeated.",
+        "op": "Only these ops, by their TFLite names, e.g. CONV_2D.",
         "quick": "A few vectors of each op instead of all.",
+        "driver": "On this driver instead of the usual two: a name from `inv drivers` (default: none).",
         "json": "Print JSON instead of a table.",
         "library": _RUN_HELP["library"],
+        "on": "Run vectors, random graphs, dead lanes and models on a device: a serial, any or virtual; host: vectors here.",
+        "fresh": "With --on: start anew where an earlier run was interrupted.",
     },
 )
-def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, library: str = "") -> None:
+def parity(
+    c: Context,
+    op: list[str],
+    quick: bool = False,
+    driver: str = "",
+    json: bool = False,
+    library: str = "",
+    on: str = "host",
+    fresh: bool = False,
+) -> None:
     """Run every op's test vectors on both backends, in every precision and storage; show which are right.
 
-    Status 1: a vector is wrong, or an op is missing somewhere.
+    Status 1: a vector is wrong, or an op is missing somewhere. With --on a page and JSON that can be sent on: they name no
+    device, computer or user.
     """
     from json import dumps
 
     from host_tools.base import terminal
     from host_tools.base.progress import progress
-    from host_tools.tasks import parity
+    from host_tools.tasks import chosen_driver, device_parity, parity
 
+    row = chosen_driver.find(driver, on=on)
+    if on != "host":
+        device_parity.task(on, _file(library), op, quick, fresh, json)
+        return
     with progress("parity") as show:
-        found = parity.measure(_library(library), op, quick, show)
+        if row:
+            row.check()
+        found = parity.measure(_library(library, driver), op, quick, show, driver)
     if json:
         print(dumps(parity.to_json(found), indent=1))
     else:
@@ -946,10 +1015,11 @@ def lab(c: Context, words: list[str], host: str = "", listen: str = "localhost",
     lab_servers.lab(words, host, listen, port)
 
 
-def _library(given: str) -> Path:
+def _library(given: str, driver: str = "") -> Path:
     from host_tools.build import bazel
+    from host_tools.places import on_host
 
-    return _file(given) or bazel.library()
+    return _file(given) or on_host.library_for(driver) or bazel.library()
 
 
 def _file(given: str) -> Path | None:

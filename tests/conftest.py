@@ -8,10 +8,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from host_tools.base import settings
-from host_tools.build import bazel, sanitize
+from host_tools.base import cpu_drivers, settings
+from host_tools.build import sanitize
 from host_tools.request import models
-from tests import more_models
+from tests import more_models, on_driver
 from tests.delegate import REPORTS, UNOPTIMISED, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.
@@ -20,14 +20,19 @@ hypothesis.settings.register_profile("search", deadline=None, max_examples=1000,
 hypothesis.settings.load_profile("default")
 
 
-def pytest_configure():
+def pytest_configure(config):
     # A shell that starts something in the background has it ignore SIGINT, and so all that it starts: no test of Ctrl-C
     # would mean anything.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whatever tests start has PoCL, also where they do not say so: drivers beside it have tests of their own.
+    os.environ.update(cpu_drivers.only_pocl())
+    on_driver.begin(config)
 
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also the tests that take long")
+    parser.addoption("--driver", default="", help="run the tests on this row of the table of drivers")
+    parser.addoption("--driver-results", default="", help="keep what comes of them in this file, test by test")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -107,15 +112,14 @@ def model_path():
 
 @pytest.fixture(scope="session")
 def library() -> Path:
-    """The delegate's .so: QUADRA_LIBRARY, or what Bazel builds from this checkout."""
-    given = os.environ.get("QUADRA_LIBRARY")
-    return Path(given) if given else bazel.library()
+    """The delegate's .so: QUADRA_LIBRARY, or what Bazel builds from this checkout; with --driver the row's own if it has one."""
+    return on_driver.library()
 
 
 @pytest.fixture(scope="session")
 def quadra(library):
     """The worker process that runs models with the delegate."""
-    worker = Quadra(library)
+    worker = Quadra(library, on_driver.entry())
     yield worker
     worker.close()
     _nothing_reported()
@@ -128,10 +132,16 @@ def quadra_for(quadra, library, request):
     if request.config.getoption("--slow"):
         yield lambda target: quadra
         return
-    worker = Quadra(library, **UNOPTIMISED)
+    worker = Quadra(library, on_driver.entry(), **UNOPTIMISED)
     yield lambda target: worker
     worker.close()
     _nothing_reported()
+
+
+@pytest.fixture
+def cases(request):
+    """cases(name, check): a case among several of one test."""
+    return on_driver.Cases(request)
 
 
 @pytest.fixture

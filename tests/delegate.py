@@ -18,17 +18,21 @@ import numpy as np
 from host_tools.base import cpu_drivers
 from host_tools.base.settings import ROOT
 from host_tools.build import sanitize
+from host_tools.drivers.driver import Entry
 from tests.judge import mismatch
 
 TARGETS = ROOT / "host_tools" / "request" / "targets"
 REPORTS = Path(tempfile.gettempdir()) / f"quadra-sanitizers-{os.getpid()}"  # what sanitizers wrote in this session
-# PoCL and llvmpipe compile a kernel as it is: a third of their time.
-UNOPTIMISED = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "GALLIVM_PERF": "nopt"}
+UNOPTIMISED = cpu_drivers.UNOPTIMISED
 TOLERANCE = {"f32": 1e-5, "f32_f16": 1e-2, "f16": 1e-2}
 
 
 class WorkerDied(Exception):
     """The process that ran the model ended: a crash, or no answer in time."""
+
+
+class Refused(AssertionError):
+    """A node went to the CPU, or all did, where a test wants the GPU."""
 
 
 @dataclass
@@ -58,8 +62,8 @@ class Outcome:
         """Asserts that the (last) outputs are the expected ones, and where the nodes ran. A list of tolerances has one
         for each output."""
         assert not self.error, self.error
-        if everything_on_gpu:
-            assert not self.on_cpu(), f"left to the CPU: {self.on_cpu()}"
+        if everything_on_gpu and self.on_cpu():
+            raise Refused(f"left to the CPU: {self.on_cpu()}")
         tolerances = tolerance if isinstance(tolerance, list) else [tolerance] * len(expected)
         for output, (got, want, most) in enumerate(zip(self.outputs[-1], expected, tolerances, strict=True)):
             wrong = mismatch(got, want, most, least_range)
@@ -82,13 +86,15 @@ def environment(library: Path) -> dict[str, str]:
 
 
 class Quadra:
-    """A worker process with the delegate's library; started when needed, again after a crash."""
+    """A worker process with the delegate's library, on the usual drivers or those that `entry` leads to; started when
+    needed, again after a crash."""
 
     module = "tests.delegate_worker"
 
-    def __init__(self, library: Path, **env: str) -> None:
-        self.library = library
-        self._env = {**environment(library), **env}
+    def __init__(self, library: Path, entry: Entry | None = None, **env: str) -> None:
+        """entry: how the process finds another driver than the usual one."""
+        self.library, self._entry = library, entry or Entry()
+        self._env = {**environment(library), **self._entry.env, **env}
         self._process: subprocess.Popen | None = None
         self._log = tempfile.TemporaryFile()
 
@@ -109,7 +115,7 @@ class Quadra:
         request = {
             "library": str(self.library),
             "model": model,
-            "options": given,
+            "options": {**self._entry.options, **given},
             "rounds": rounds,
             "resolver": resolver,
             "env": env or {},
@@ -143,7 +149,7 @@ class Quadra:
             self._log.seek(0)
             self._log.truncate()
             self._process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", self.module],
+                self._entry.command([sys.executable, "-X", "faulthandler", "-m", self.module]),
                 cwd=ROOT,
                 env={**os.environ, **self._env},
                 stdin=subprocess.PIPE,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from host_tools.base import child_process, file_lock, settings
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 
 _EGL = [settings.ROOT / "tests" / "egl" / name for name in ("faults.c", "strict.c")]
 _DRIVER_FAULTS = settings.ROOT / "tests" / "driver_faults.cc"

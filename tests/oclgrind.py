@@ -1,5 +1,5 @@
 """Oclgrind, as the toolkit starts it."""
 
-from host_tools.replay.oclgrind import Log, environment
+from host_tools.drivers.oclgrind import Log, environment
 
 __all__ = ["Log", "environment"]

@@ -1,8 +1,8 @@
 /* An OpenCL library for tests: the system's, but from the first launch to the next wait everything
  * takes OPENCL_SLOW times as long (1.1: a tenth longer; it computes while it waits, as slower
  * kernels would), and where the text of a kernel has the word OPENCL_WRONG, its last `+=` becomes a
- * `-=`. Of floats in memory that is given to the device, those that are OPENCL_WRONG_CONSTANT are 3
- * more. */
+ * `-=`. The text OPENCL_BEFORE is put before each program's. Of floats in memory that is given to
+ * the device, those that are OPENCL_WRONG_CONSTANT are 3 more. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -56,6 +56,12 @@ WRAP(int, clEnqueueReadBuffer,
 WRAP(Handle, clCreateProgramWithSource,
      (Handle context, unsigned count, const char** texts, const size_t* sizes, int* error)) {
   const char* word = getenv("OPENCL_WRONG");
+  const char* before = getenv("OPENCL_BEFORE");
+  if (before && count == 1 && sizes) {
+    const char* both[] = {before, texts[0]};
+    const size_t both_sizes[] = {strlen(before), sizes[0]};
+    return next_clCreateProgramWithSource(context, 2, both, both_sizes, error);
+  }
   if (!word || count != 1 || !strstr(texts[0], word))
     return next_clCreateProgramWithSource(context, count, texts, sizes, error);
   size_t size = sizes && sizes[0] ? sizes[0] : strlen(texts[0]);

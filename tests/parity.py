@@ -17,6 +17,7 @@ from pathlib import Path
 import tflite
 
 from host_tools.base.settings import ROOT
+from host_tools.drivers import driver_table
 from tests.delegate import TOLERANCE, Quadra, WorkerDied, options
 from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors import Case, all_cases
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("library", type=Path)
     parser.add_argument("--op", action="append")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--driver", default="")
     given = parser.parse_args()
     names = op_names()
     ops = given.op or names
@@ -108,12 +110,14 @@ def main() -> None:
         print(json.dumps({"unknown": unknown, "known": names}))
         return
     most = _QUICK if given.quick else None
-    half = [cell.precision != "f32" for cell in CELLS]
+    driver = driver_table.find(given.driver) if given.driver else None
+    cells = [cell for cell in CELLS if not driver or cell.backend == driver.backend]
+    half = [cell.precision != "f32" for cell in cells]
     total = sum(case.half or not is_half for op in ops for case in cases_of(op, most) for is_half in half)
-    print(json.dumps({"ops": ops, "cells": [asdict(cell) for cell in CELLS], "total": total}), flush=True)
-    quadra = Quadra(given.library)
+    print(json.dumps({"ops": ops, "cells": [asdict(cell) for cell in cells], "total": total}), flush=True)
+    quadra = Quadra(given.library, driver.enter() if driver else None)
     try:
-        for result in results(quadra, ops, CELLS, most):
+        for result in results(quadra, ops, cells, most):
             print(json.dumps(result), flush=True)
     finally:
         quadra.close()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from tests import on_driver
 from tests.vectors import Case
 from tests.vectors.batch import batches
 
@@ -87,7 +88,9 @@ def params(cases: Iterable[Case]) -> list:
     """Every case with every run that takes it. Quick ones share models: those of an
     op, or of any where there is only a sample of each. The others are alone, and slow."""
     cases, made = list(cases), []
-    for turn, run in enumerate(RUNS):
+    for turn, run in enumerate(map(_within_reach, RUNS)):
+        if run.backend not in on_driver.backends(BACKENDS):
+            continue
         seen: dict[str, int] = {}
         quick = []
         for case in filter(run.takes, cases):
@@ -101,6 +104,11 @@ def params(cases: Iterable[Case]) -> list:
         together = batches(quick, key=lambda case: None if sampled else case.op)
         made += [pytest.param(case, run, id=f"{case.id}-{run.id}") for case in together]
     return made
+
+
+def _within_reach(run: Run) -> Run:
+    """What a driver has the time for."""
+    return replace(run, whole=_SAMPLED, others=1) if on_driver.sample_only() else run
 
 
 def in_turn(cases: Iterable, places: list, quick: int, name=lambda case: case.id) -> list:

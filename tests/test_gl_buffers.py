@@ -13,7 +13,7 @@ from tests.test_lifetime import run
 
 _PRELUDE = """
 from ai_edge_litert.interpreter import load_delegate
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 from host_tools.replay.gl_functions import Gl
 from tests.buffers_c import GL, HOST, OPENCL, Native, Source, refuses
 from tests.cpu import reference_interpreter

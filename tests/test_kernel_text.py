@@ -1,19 +1,19 @@
-"""The text of every kernel of every vector compiles in both languages, for images and buffers, in every precision;
-and none lacks its twin."""
+"""The text of every kernel of every vector compiles in both languages, for images and buffers, in every precision, with
+compilers that take nothing but the language; and none lacks its twin."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-import shutil
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from host_tools.base import child_process, settings
-from tests.delegate import TARGETS, Quadra
+from host_tools.base import settings
+from host_tools.base.errors import ToolMissing
+from host_tools.drivers import compiler_table
+from host_tools.drivers.compiler import Compiler
+from tests.delegate import TARGETS
+from tests.kernel_texts import ENDING, Kernel, KernelTexts, Target, distinct, twin
 from tests.runs import PRECISIONS
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
@@ -24,7 +24,6 @@ TARGETS_OF = {
     "gles": ["adreno-640", "mali-g76-buffers", "generic"],
 }
 PROMISED = ["generic"]  # has as few bindings as OpenGL ES 3.1 promises: what merges elsewhere may be apart there
-ENDING = {"opencl": "cl", "gles": "comp"}
 CASES = [case for case in all_cases() if case.place != "cpu"]
 OPS = sorted({case.op for case in CASES})
 _LANGUAGE_WORDS = re.compile(
@@ -36,7 +35,12 @@ _LANGUAGE_WORDS = re.compile(
 _DECLARED = re.compile(
     r"^\s*(?:bool|float|int|[iu]?vec\d|(?:sum|place|num)4?_t|num4?|\w+_at) (\w+)\s*[=;,]", re.MULTILINE
 )
-_DEFINED = re.compile(r"(?:^|R\"\()(?:inline )?(?:highp )?[iu]?(?:vec\d|float\d?|int\d?) (\w+)\(", re.MULTILINE)
+_DEFINED = re.compile(
+    r"(?:^|R\"\()(?:static )?(?:inline )?(?:highp )?[iu]?(?:vec\d|float\d?|int\d?) (\w+)\(", re.MULTILINE
+)
+_RESERVED = re.compile(r"\b\w*__\w*\b")  # in OpenGL ES, for compilers' own names; glslang lets them pass
+_CALLED = re.compile(r"\b([a-z]\w*)\(")
+_OF_ONE_KERNEL = re.compile(r"_[0-9a-f]{8}\b")  # its entry point
 _BUILT_IN = {
     "abs", "ceil", "clamp", "cos", "dot", "exp", "floor", "fma", "isnan", "log", "max", "min", "mix", "pow", "round", "sign", "sin", "sqrt", "tanh",
 }  # fmt: skip
@@ -57,31 +61,24 @@ def combinations(api: str, slow: bool) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def target_file(tmp_path_factory):
-    """target_file(name, api): in OpenGL ES the target's twin, with tensors stored as OpenCL's stores them."""
+def target_of(tmp_path_factory):
+    """target_of(name, api): in OpenGL ES the target's twin, with tensors stored as OpenCL's stores them."""
     folder = tmp_path_factory.mktemp("targets")
+    return lambda name, api: twin(name, folder) if api == "gles" else Target(name, TARGETS / f"{name}.json")
 
-    def path(name: str, api: str) -> Path:
-        target, twin, made = (
-            TARGETS / f"{name}.json",
-            TARGETS / f"{name.removesuffix('-buffers')}-gles.json",
-            folder / f"{name}.json",
-        )
-        if api == "gles" and not made.exists():
-            storage = json.loads(target.read_text()).get("storage", "image2d")
-            made.write_text(json.dumps({**json.loads(twin.read_text()), "storage": storage}))
-        return made if api == "gles" else target
 
-    return path
+@pytest.fixture(scope="module")
+def store(quadra):
+    return KernelTexts(quadra)
 
 
 class Texts:
     """The kernels of an op's cases in one language."""
 
-    def __init__(self, quadra: Quadra, op: str, api: str, slow: bool, folder: Path, target_file) -> None:
-        self.api, self._quadra, self._folder, self._target_file = api, quadra, folder, target_file
+    def __init__(self, store: KernelTexts, op: str, api: str, slow: bool, target_of) -> None:
+        self.api, self._store, self._target_of = api, store, target_of
         self.names: dict[tuple[str, str, str], list[str]] = {}  # by case, target and precision
-        self._distinct: dict[bytes, Path] = {}
+        self._kernels: list[Kernel] = []
         cases = [case for case in CASES if case.op == op]
         for turn, (target, precision) in enumerate(combinations(api, slow)):
             # Every second case of every place, so that each has all storages, and half and floats.
@@ -90,62 +87,79 @@ class Texts:
 
     @property
     def paths(self) -> list[Path]:
-        return list(self._distinct.values())
+        return distinct(self._kernels)
+
+    def refusal(self, *compilers: Compiler) -> str:
+        """How many sources compilers refuse, and the first one's reason; "": none."""
+        return "\n".join(filter(None, (refusal(compiler, self.paths) for compiler in compilers)))
 
     def _dump(self, case, target: str, precision: str) -> list[str]:
-        place = self._folder / "dump"
-        outcome = self._quadra.run(
-            case.model(),
-            backend="null",
-            precision=precision,
-            dump_dir=str(place),
-            target=str(self._target_file(target, self.api)),
-        )
-        assert not outcome.error, outcome.error
+        dumped = self._store.of(case.model(), self._target_of(target, self.api), precision)
+        assert not dumped.error, dumped.error
         if case.place == "gpu":
-            assert not outcome.on_cpu(), f"{case.id} for {target} in {self.api}: {outcome.on_cpu()}"
-        kernels = sorted(place.glob("partition_*/kernels/*"))
-        assert kernels or case.place == "any", f"{case.id} has no kernels for {target} in {self.api}"
-        assert {path.suffix for path in kernels} <= {f".{ENDING[self.api]}"}, kernels
-        for path in kernels:
-            digest = hashlib.sha256(path.read_bytes()).digest()
-            if digest not in self._distinct:
-                self._distinct[digest] = path.rename(
-                    self._folder / f"{target}-{precision}-{len(self._distinct)}-{path.name}"
-                )
-        shutil.rmtree(place, ignore_errors=True)  # thousands of files that nobody reads
-        return [path.stem for path in kernels]
+            assert not dumped.on_cpu, f"{case.id} for {target} in {self.api}: {dumped.on_cpu}"
+        assert dumped.kernels or case.place == "any", f"{case.id} has no kernels for {target} in {self.api}"
+        endings = {kernel.path.suffix for kernel in dumped.kernels}
+        assert endings <= {f".{ENDING[self.api]}"}, endings
+        self._kernels += dumped.kernels
+        return [kernel.name for kernel in dumped.kernels]
 
 
-@cache
-def opencl_compiler() -> list[str]:
-    """The compiler proper, which takes many files in one process and is ten times faster so; [] if there is none."""
-    clang = shutil.which("clang") or shutil.which("clang-15")  # PoCL comes with it
-    if not clang:
-        return []
-    own = child_process.run([clang, "-print-resource-dir"], timeout_s=10).stdout.strip()
-    flags = (
-        "-x cl -cl-std=CL1.2 -triple spir64 -finclude-default-header -fdeclare-opencl-builtins -fsyntax-only -Werror"
+def refusal(compiler: Compiler, paths: list[Path]) -> str:
+    refused = [(path, why) for path, why in zip(paths, compiler.compile(paths), strict=True) if why]
+    return (
+        f"{compiler.name} refuses {len(refused)} of {len(paths)}: {refused[0][0]}:\n{refused[0][1]}" if refused else ""
     )
-    return [clang, "-cc1", *flags.split(), "-resource-dir", own, "-internal-isystem", f"{own}/include"]
+
+
+def usable(name: str) -> Compiler:
+    """Skips where this machine does not have it."""
+    compiler = compiler_table.find(name)
+    try:
+        compiler.check()
+    except ToolMissing as error:
+        pytest.skip(f"not tried: {name}: {error}")
+    return compiler
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file, op, request):
+def test_every_kernel_has_a_twin_and_both_compile(store, target_of, op, request):
     slow = request.config.getoption("--slow")
-    gles, opencl = (Texts(quadra, op, api, slow, tmp_path / api, target_file) for api in ("gles", "opencl"))
+    gles, opencl = (Texts(store, op, api, slow, target_of) for api in ("gles", "opencl"))
     for made, names in gles.names.items():
         if made[1] not in PROMISED:
             assert names == opencl.names[made], made
     hidden = {(p.name, word) for p in gles.paths for word in FUNCTIONS & set(_DECLARED.findall(p.read_text()))}
     assert not hidden
-    done = child_process.run(["glslangValidator", "-S", "comp", *gles.paths], timeout_s=120, check=False)
-    assert done.returncode == 0, done.stdout
-    compiler = opencl_compiler()
-    if not compiler:
-        pytest.skip("the OpenCL form was not tried: there is no clang or clang-15 in PATH")
-    done = child_process.run([*compiler, *opencl.paths], timeout_s=120, check=False)
-    assert done.returncode == 0, done.stderr
+    reserved = {(path.name, *_RESERVED.findall(path.read_text())) for path in gles.paths}
+    assert not {one for one in reserved if one[1:]}
+    refused = gles.refusal(usable("glslang"))
+    assert not refused, refused
+    refused = opencl.refusal(usable("clang-pedantic"), usable("clang-O0"))
+    assert not refused, refused
+
+
+def sample(store: KernelTexts, target_of, language: str) -> list[Path]:
+    """Few kernels in which each function that any calls occurs: one is taken for what none before it has."""
+    seen: set[str] = set()
+    found: list[Path] = []
+    for turn, case in enumerate(batches(CASES)):
+        target = target_of(list(PHONES)[turn % len(PHONES)], language)
+        for kernel in store.of(case.model(), target, PRECISIONS[turn % len(PRECISIONS)]).kernels:
+            text = kernel.path.read_text()
+            new = {word for word in _CALLED.findall(text) if not _OF_ONE_KERNEL.search(word)} - seen
+            seen |= new
+            found += [kernel.path] if new else []
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("name", ["pocl-1.2", "clspv", "angle-glsl"])
+def test_a_sample_compiles_with_compilers_of_other_makers(store, target_of, name):
+    compiler = usable(name)
+    paths = sample(store, target_of, compiler.language)
+    assert len(paths) > 30
+    refused = refusal(compiler, paths)
+    assert not refused, refused
 
 
 def test_the_functions_are_found():

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from host_tools.base import child_process, settings
+from host_tools.base.errors import CommandFailed
 from host_tools.build import sanitize
-from host_tools.places import gpus
-from tests.delegate import environment
+from host_tools.drivers import gpus
+from tests import on_driver
+from tests.delegate import Refused, environment
 from tests.faults import egl  # noqa: F401 (a fixture)
 from tests.model_builder import Model
 from tests.vectors.case import constant
@@ -50,14 +52,15 @@ import numpy as np
 from tests import cpu
 from tests.delegate_worker import invoke, open_model, report
 from tests.test_lifetime import IMAGE, constant, long_model, small_model
-library, backends = sys.argv[1], sys.argv[2:]
+library, options, backends = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
 MODEL, FEED = small_model(), [constant("lifetime/feed", IMAGE)]
 EXPECTED = cpu.run(MODEL, FEED)
 
 def opened(backend, model=MODEL, **given):
-    interpreter, delegate = open_model(library, model, {"backend": backend, **given})
+    interpreter, delegate = open_model(library, model, {"backend": backend, **options, **given})
     told = report(library, delegate)
-    assert told["backend"] == backend and all(node["on"] == "gpu" for node in told["nodes"]), told["backend_notes"]
+    on_cpu = [node for node in told["nodes"] if node["on"] != "gpu"]
+    assert told["backend"] == backend and not on_cpu, ("REFUSED", told["backend_notes"], on_cpu)
     return interpreter, delegate
 
 def right(interpreter):
@@ -87,16 +90,27 @@ def join(*threads):
 
 def run(library: Path, body: str, *backends: str, timeout_s: float = 120, env: dict[str, str] | None = None) -> Any:
     """What the script prints in its last line, as JSON; None if that is nothing."""
-    missing = [f"{name}: {error}" for name in backends if (error := _error_of(name))]
+    missing = [f"{name}: {error}" for name in backends if not on_driver.session() and (error := _error_of(name))]
     if missing:
         pytest.skip(f"not on this machine: {'; '.join(missing)}")
-    done = child_process.run(
-        [sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, *backends],
-        cwd=settings.ROOT,
-        env={**environment(library), **(env or {})},
-        timeout_s=timeout_s * sanitize.slower(library),
-    )
+    entry = on_driver.entry()
+    script = [sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, json.dumps(dict(entry.options))]
+    try:
+        done = child_process.run(
+            entry.command([*script, *backends]),
+            cwd=settings.ROOT,
+            env={**environment(library), **(env or {}), **entry.env},
+            timeout_s=timeout_s * sanitize.slower(library),
+        )
+    except CommandFailed as error:
+        raise (Refused if "('REFUSED'" in str(error) else AssertionError)(error.came_back) from error
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
+
+
+@pytest.fixture
+def backends():
+    """Those of tests that use all at once; the row's alone on a row of the table of drivers."""
+    return on_driver.backends(BACKENDS)
 
 
 _errors: dict[str, str] = {}
@@ -108,7 +122,7 @@ def _error_of(backend: str) -> str:
     return _errors[backend]
 
 
-def test_both_apis_from_two_threads_each_give_the_same_bits_a_thousand_times(library):
+def test_both_apis_from_two_threads_each_give_the_same_bits_a_thousand_times(library, backends):
     """An interpreter is not reentrant: a lock for each."""
     run(
         library,
@@ -120,9 +134,9 @@ def work(i):
     for _ in range(249):
         with locks[i]:
             assert right(made[i][0]) == first[i]
-join(*[in_thread(work, i) for i in (0, 1, 0, 1)])
+join(*[in_thread(work, i) for i in (0, -1, 0, -1)])
 """,
-        *BACKENDS,
+        *backends,
     )
 
 
@@ -206,7 +220,7 @@ right(opened(backends[0])[0])
 
 
 @pytest.mark.parametrize("ending", ["pass", "sys.exit()", "os._exit(0)", "gc.collect(); kept.reverse()"])
-def test_a_process_ends_with_live_delegates(library, ending):
+def test_a_process_ends_with_live_delegates(library, backends, ending):
     run(
         library,
         f"""
@@ -215,12 +229,15 @@ for interpreter, _ in kept: right(interpreter)
 sys.modules["kept"] = kept
 {ending}
 """,
-        *BACKENDS,
+        *backends,
         timeout_s=30,
     )
 
 
-def test_after_a_lost_context_new_delegates_work_beside_the_old(library, egl):
+@pytest.mark.parametrize("backend", ["gles"])
+def test_after_a_lost_context_new_delegates_work_beside_the_old(library, egl, backend):
+    if "egl_library" in on_driver.entry().options:
+        pytest.skip("the library that loses contexts is one around the system's EGL")
     run(
         library,
         f"""
@@ -246,7 +263,7 @@ right(three)  # on the CPU
 del one, delegate, three
 right(two)
 """,
-        "gles",
+        backend,
     )
 
 
@@ -269,11 +286,12 @@ time.sleep(0.5)
     )
 
 
-def test_the_applications_context_stays_current_and_as_it_was(library):
+@pytest.mark.parametrize("backend", ["gles"])
+def test_the_applications_context_stays_current_and_as_it_was(library, backend):
     run(
         library,
         """
-egl = ctypes.CDLL("libEGL.so.1")
+egl = ctypes.CDLL(options.get("egl_library", "libEGL.so.1"))
 egl.eglGetProcAddress.restype, egl.eglGetProcAddress.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
 def function(name, result, *arguments):
     return ctypes.CFUNCTYPE(result, *arguments)(egl.eglGetProcAddress(name.encode()))
@@ -321,7 +339,7 @@ right(interpreter)
 del interpreter, delegate
 right(opened("gles")[0])
 """,
-        "gles",
+        backend,
     )
 
 
@@ -348,7 +366,8 @@ assert np.array_equal(invoke(interpreter, feed)[0], first)
     )
 
 
-def test_signals_are_not_for_our_thread(library):
+@pytest.mark.parametrize("backend", ["gles"])
+def test_signals_are_not_for_our_thread(library, backend):
     run(
         library,
         """
@@ -362,7 +381,7 @@ for name in ("SIGINT", "SIGTERM", "SIGCHLD", "SIGUSR1", "SIGPROF"):
 assert not threads["quadra-gles"] >> (signal.SIGSEGV - 1) & 1
 assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
 """,
-        "gles",
+        backend,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests import cpu, parity
+from tests import cpu, on_driver, parity
 from tests.delegate import options
 from tests.random_graphs import graphs, single_ops
 from tests.random_ops import FAMILIES
@@ -35,7 +35,7 @@ everywhere = pytest.mark.parametrize(
 )
 # (of one op, of a graph, the least range): terms that cancel leave their rounding behind.
 TOLERANCES = {"f32": (1e-5, 1e-4, 0.05), "f32_f16": (2e-2, 2e-2, 0.2), "f16": (4e-2, 4e-2, 0.5)}
-EXAMPLES = settings.default.max_examples
+EXAMPLES = 10 if on_driver.sample_only() else settings.default.max_examples
 # Almost all of the time is the drivers' compilers: new kinds of ops share the examples of their family.
 OF_FAMILY = settings(max_examples=max(4, EXAMPLES // 7), suppress_health_check=list(HealthCheck))
 FULL = settings(max_examples=EXAMPLES * 3 // 5, suppress_health_check=list(HealthCheck))
@@ -78,22 +78,22 @@ def test_every_op_is_in_the_random_models_or_left_out_for_a_reason():
 @pytest.mark.parametrize(
     ("family", "run"), in_turn(sorted(FAMILIES), [(run,) for run in [*RUNS, *SLOW_RUNS]], 3, name=str)
 )
-def test_random_op_is_right(quadra_for, family, run):
+def test_random_op_is_right(quadra_for, cases, family, run):
     @OF_FAMILY
     @given(single_ops(family))
     def examples(graph):
-        check(quadra_for, graph, run, one_op=True)
+        cases(repr(graph), lambda: check(quadra_for, graph, run, one_op=True))
 
     examples()
 
 
 @everywhere
-def test_random_graph_is_right(quadra_for, run, request):
+def test_random_graph_is_right(quadra_for, cases, run, request):
     """As many for the device's own target as with --slow, fewer for others."""
 
     @(SOME if run.target and not request.config.getoption("--slow") else FULL)
     @given(graphs())
     def examples(graph):
-        check(quadra_for, graph, run)
+        cases(repr(graph), lambda: check(quadra_for, graph, run))
 
     examples()

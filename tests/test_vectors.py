@@ -13,11 +13,16 @@ REJECTED = [case for case in all_cases() if case.place == "cpu"]
 
 
 @pytest.mark.parametrize(("case", "run"), runs.params(CASES))
-def test_vector_is_right_on_gpu(quadra_for, case, run):
+def test_vector_is_right_on_gpu(quadra_for, cases, case, run):
     given = options(run.target, run.backend, precision=run.precision)
-    outcome = quadra_for(run.target).run(case.model(), case.feeds(), **given)
-    case.check(outcome, TOLERANCE[run.precision])
-    assert outcome.report["backend"] == run.backend
+
+    def check(one):
+        outcome = quadra_for(run.target).run(one.model(), one.feeds(), **given)
+        one.check(outcome, TOLERANCE[run.precision])
+        assert outcome.report["backend"] == run.backend
+
+    parts = getattr(case, "parts", (case,))
+    cases.together([part.id for part in parts], lambda: check(case), lambda i: check(parts[i]))
 
 
 @pytest.mark.parametrize("backend", runs.BACKENDS)

@@ -4,12 +4,16 @@
 
 namespace quadra {
 
-// Whether this library has kernels shaped for CPUs. On phones nothing would run them.
+// Whether this library has kernels shaped for CPUs. On phones nothing would run them. Bazel's
+// config `phone` leaves them out of a host's library, too, so that what phones get runs in tests.
+#ifndef QUADRA_CPU_SHAPES
 #if defined(__ANDROID__) && (defined(__arm__) || defined(__aarch64__))
-constexpr bool kHasCpuShapes = false;
+#define QUADRA_CPU_SHAPES 0
 #else
-constexpr bool kHasCpuShapes = true;
+#define QUADRA_CPU_SHAPES 1
 #endif
+#endif
+constexpr bool kHasCpuShapes = QUADRA_CPU_SHAPES;
 
 }  // namespace quadra
 

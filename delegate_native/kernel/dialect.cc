@@ -1,6 +1,7 @@
 #include "delegate_native/kernel/dialect.h"
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/constructors.h"
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/prelude.h"
 #include "delegate_native/kernel/renderer.h"
@@ -8,8 +9,8 @@
 namespace quadra {
 namespace {
 
-// A text of all languages in one: $f is `inline` where the language has it, $4 and $1 the types of
-// four numbers and of one, $p the prefix of the names.
+// A text of all languages in one: $f is `static inline` where the language has it, $4 and $1 the
+// types of four numbers and of one, $p the prefix of the names.
 std::string InLanguage(const char* packed, Language language, bool ints) {
   const std::string text = Unpacked(packed);
   std::string made;
@@ -19,7 +20,7 @@ std::string InLanguage(const char* packed, Language language, bool ints) {
       continue;
     }
     switch (*++c) {
-      case 'f': made += language == Language::kOpenCl ? "inline" : ""; break;
+      case 'f': made += language == Language::kOpenCl ? "static inline" : ""; break;
       case '4': made += ints ? "ivec4" : "vec4"; break;
       case '1': made += ints ? "int" : "float"; break;
       default: made += ints ? "int_" : "";
@@ -67,7 +68,8 @@ std::string Prelude(const Dialect& dialect, const std::string& sources) {
            " float;\n" + Unpacked(kGlesPrelude) + functions;
   }
   const bool half = dialect.precision != Precision::kF32;
-  return Unpacked(kOpenClPrelude) + functions + Unpacked(half ? kOpenClHalfLanes : kOpenClLanes);
+  return WithCasts(Unpacked(kOpenClPrelude) + functions + (half ? Unpacked(kOpenClHalfs) : "") +
+                   Unpacked(half ? kOpenClHalfLanes : kOpenClLanes));
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,

@@ -18,16 +18,6 @@ typedef uint16 uvec16;
 typedef float sum_t;
 typedef float4 sum4_t;
 typedef float place_t;
-#define vec4(...) ((float4)(__VA_ARGS__))
-#define vec8(...) ((float8)(__VA_ARGS__))
-#define vec16(...) ((float16)(__VA_ARGS__))
-#define ivec2(...) ((int2)(__VA_ARGS__))
-#define ivec4(...) ((int4)(__VA_ARGS__))
-#define ivec8(...) ((int8)(__VA_ARGS__))
-#define ivec16(...) ((int16)(__VA_ARGS__))
-#define uvec16(...) ((uint16)(__VA_ARGS__))
-#define float(x) ((float)(x))
-#define int(x) ((int)(x))
 #define to_float(v) convert_float4(v)
 #define to_int(v) convert_int4(v)
 #define is_less(a, b) select((int4)(0), (int4)(1), (a) < (b))
@@ -45,7 +35,10 @@ typedef float place_t;
 #define GROUP_Y (global_y / (int)get_local_size(1))
 #define GROUP_Z (global_z / (int)get_local_size(2))
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#define PIXEL_SAMPLER (CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST)
+#ifdef __IMAGE_SUPPORT__
+__constant sampler_t PIXEL_SAMPLER =
+    CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+#endif
 // A body that is compiled once and called: PoCL compiles a kernel three times. Wide vectors must be
 // asked for by name, or such a function falls back to half of them.
 #define OUTLINED static
@@ -56,8 +49,8 @@ typedef float place_t;
 #endif
 #endif
 // As max and min, but NaN stays NaN: it is a finding, not a number to be hidden.
-inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
-inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
+static inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
+static inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
 )");
 
 // Wide kernels (OpenCL only) read single channels, quads and four quads at once from any place, so
@@ -71,6 +64,20 @@ typedef float16 __attribute__((aligned(4))) quads_anywhere;
 #define quads_at(p) (*(__global const quads_anywhere*)(p))
 #define OUT_LANES __global float*
 #define put_quads(v, p) (*(__global quads_anywhere*)(p) = (v))
+)");
+
+// Four halfs at once: typed where the language has halfs, else by the functions for aligned ones.
+const char* const kOpenClHalfs = QUADRA_TEXT(R"(
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define HALF4 half4
+#define half4_at(p, i) convert_float4((p)[i])
+#define put_half4(v, p, i) (p)[i] = convert_half4_rte(v)
+#else
+#define HALF4 uint2
+#define half4_at(p, i) vloada_half4(i, (__global const half*)(p))
+#define put_half4(v, p, i) vstorea_half4_rte(v, i, (__global half*)(p))
+#endif
 )");
 
 const char* const kOpenClHalfLanes = QUADRA_TEXT(R"(
@@ -131,7 +138,22 @@ constexpr const char* Wide(const char* text) { return kHasCpuShapes ? text : "";
 // Functions that few kernels call: a program has those that it uses. A null text is the other
 // language's.
 const PreludePart kPreludeParts[] = {
-    {"as_float4(", "", "#define as_float4 intBitsToFloat\n#define convert_float4 vec4\n"},
+    {"as_float4(", "",
+     "#define as_float4 intBitsToFloat\n#define as_int4 floatBitsToInt\n#define convert_float4 vec4\n"},
+    // The nearest half, as a float; between two the even one. The languages let a driver cut digits
+    // off where it stores a float as a half, and such errors add up from layer to layer. On the
+    // bits: a conversion to half and back is left out by Mesa 26.1's compiler, which cannot compile
+    // write_imageh either.
+    {"half_rounded(", QUADRA_TEXT(R"($f sum4_t half_rounded(sum4_t v) {
+  ivec4 b = as_int4(v);
+  sum4_t size = max(v, -v);
+  sum4_t normal = as_float4((b + 4095 + ((b >> 13) & 1)) & -8192);
+  sum4_t small = round_even(v * 16777216.0f) * 5.9604645e-8f;
+  return choose(is_less(size, vec4(65520.0f)),
+                choose(is_less(size, vec4(6.1035156e-5f)), small, normal), v * 3.0e38f);
+}
+)"),
+     nullptr},
     {"power(", "#define power(a, b) pow(a, b)\n",
      // exp and log know no negative base.
      QUADRA_TEXT(R"(vec4 power(vec4 a, vec4 b) {
@@ -170,7 +192,7 @@ const PreludePart kPreludeParts[] = {
 }
 )"),
      nullptr},
-    {"floor_mod(", QUADRA_TEXT(R"(inline vec4 floor_mod(vec4 a, vec4 b) {
+    {"floor_mod(", QUADRA_TEXT(R"(static inline vec4 floor_mod(vec4 a, vec4 b) {
   vec4 r = fmod(a, b);
   return choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(b, vec4(0.0f))),
                 r + b, r);
@@ -225,7 +247,7 @@ const PreludePart kPreludeParts[] = {
 #define onto_grid_of(type, v) \
   steps_to(min(max((v) * inverse + 12582912.0f, low + 12582912.0f), high + 12582912.0f), \
            (type)(scale))
-inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
+static inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
   return onto_grid_of(vec4, v);
 }
 )"),
@@ -237,20 +259,22 @@ inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high)
     // below(above(v, low), high) with one test for NaN.
     {"bounded(",
      QUADRA_TEXT(
-         R"(inline vec4 bounded(vec4 v, float low, float high) { return below(above(v, vec4(low)), vec4(high)); }
+         R"(static inline vec4 bounded(vec4 v, float low, float high) { return below(above(v, vec4(low)), vec4(high)); }
 )"),
      QUADRA_TEXT(R"(vec4 bounded(vec4 v, float low, float high) {
   return mix(min(max(v, vec4(low)), vec4(high)), v, isnan(v));
 }
 )")},
     // The same of four pixels, where CPU-shaped kernels write them at once.
-    {"four_of(", Wide("inline vec16 four_of(vec4 v) { return vec16(v, v, v, v); }\n"), ""},
+    {"four_of(", Wide("static inline vec16 four_of(vec4 v) { return vec16(v, v, v, v); }\n"), ""},
     {"wide_above(",
-     Wide("inline vec16 wide_above(vec16 v, vec16 low) { return v < low ? low : v; }\n"), ""},
+     Wide("static inline vec16 wide_above(vec16 v, vec16 low) { return v < low ? low : v; }\n"),
+     ""},
     {"wide_below(",
-     Wide("inline vec16 wide_below(vec16 v, vec16 high) { return v > high ? high : v; }\n"), ""},
+     Wide("static inline vec16 wide_below(vec16 v, vec16 high) { return v > high ? high : v; }\n"),
+     ""},
     {"wide_bounded(",
-     Wide(QUADRA_TEXT(R"(inline vec16 wide_bounded(vec16 v, float low, float high) {
+     Wide(QUADRA_TEXT(R"(static inline vec16 wide_bounded(vec16 v, float low, float high) {
   v = v < low ? low : v;
   return v > high ? high : v;
 }
@@ -258,13 +282,13 @@ inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high)
      ""},
     {"wide_onto_grid(",
      Wide(QUADRA_TEXT(
-         R"(inline vec16 wide_onto_grid(vec16 v, float inverse, float scale, float low, float high) {
+         R"(static inline vec16 wide_onto_grid(vec16 v, float inverse, float scale, float low, float high) {
   return onto_grid_of(vec16, v);
 }
 )")),
      ""},
     {"wide_with_zeros_from(",
-     Wide(QUADRA_TEXT(R"(inline vec16 wide_with_zeros_from(vec16 v, int n) {
+     Wide(QUADRA_TEXT(R"(static inline vec16 wide_with_zeros_from(vec16 v, int n) {
   return vec16(with_zeros_from(v.s0123, n), with_zeros_from(v.s4567, n),
                with_zeros_from(v.s89ab, n), with_zeros_from(v.scdef, n));
 }

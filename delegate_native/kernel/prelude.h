@@ -6,6 +6,7 @@ namespace quadra {
 
 extern const char* const kOpenClPrelude;
 extern const char* const kOpenClLanes;      // follows kOpenClPrelude where tensors are floats
+extern const char* const kOpenClHalfs;      // where tensors are kept as halfs
 extern const char* const kOpenClHalfLanes;  // where they are halfs
 extern const char* const kGlesPrelude;
 // `word` is how a kernel that needs the part is known.

@@ -150,12 +150,7 @@ class GlesRenderer : public Renderer {
     Declare(tensor.name,
             TextOf("layout(%s, binding = %d) writeonly uniform highp %simage2D $_data;\n", format,
                    image_++, ints));
-    // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to
-    // layer.
-    const bool round = half && dialect_.precision != Precision::kF16;
-    const char* value = round ? "vec4(unpackHalf2x16(packHalf2x16(e_v.xy)), "
-                                "unpackHalf2x16(packHalf2x16(e_v.zw)))"
-                              : "e_v";
+    const char* value = half ? "half_rounded(e_v)" : "e_v";
     Define(tensor.name, "write_$(VALUE, X, Y, S)",
            WriteText(i, TextOf("imageStore($_data, ivec2((X), (S) * $_h + (Y)), %s);", value)));
   }

@@ -1,5 +1,6 @@
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/constructors.h"
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/renderer.h"
 
@@ -36,24 +37,24 @@ class OpenClRenderer : public Renderer {
              TextOf("read_image%c($_data, PIXEL_SAMPLER, (int2)((X), (S) * $_h + (Y)))", kind));
       DefineWalk(name, true, TextOf("read_image%c($_data, PIXEL_SAMPLER, (P))", kind));
     } else {
-      Define(
-          name, "write_$(VALUE, X, Y, S)",
-          WriteText(i, TextOf("write_image%c($_data, (int2)((X), (S) * $_h + (Y)), e_v);", kind)));
+      Define(name, "write_$(VALUE, X, Y, S)",
+             WriteText(i, TextOf("write_image%c($_data, (int2)((X), (S) * $_h + (Y)), %s);", kind,
+                                 layouts_[i].half() ? "half_rounded(e_v)" : "e_v")));
     }
   }
 
   // Row and column apart: what is known of either in a loop is found once by the compiler.
   void DeclareSlicesBuffer(size_t i, const std::string& name, bool read) {
     const bool half = layouts_[i].half();
-    Pointer(name, read, half ? "half" : TypeOf(layouts_[i]));
+    Pointer(name, read, half ? "HALF4" : TypeOf(layouts_[i]));
     if (read) {
       Define(name, "read_$(X, Y, S)",
-             half ? "vload_half4((X), ($_data + ((S) * $_h + (Y)) * $_w * 4))"
+             half ? "half4_at($_data + ((S) * $_h + (Y)) * $_w, (X))"
                   : "($_data + ((S) * $_h + (Y)) * $_w)[(X)]");
-      DefineWalk(name, false, half ? "vload_half4((P), $_data)" : "$_data[P]");
+      DefineWalk(name, false, half ? "half4_at($_data, (P))" : "$_data[P]");
     } else {
       Define(name, "write_$(VALUE, X, Y, S)",
-             WriteText(i, half ? "vstore_half4(e_v, (X), ($_data + ((S) * $_h + (Y)) * $_w * 4));"
+             WriteText(i, half ? "put_half4(e_v, $_data + ((S) * $_h + (Y)) * $_w, (X));"
                                : "($_data + ((S) * $_h + (Y)) * $_w)[(X)] = e_v;"));
       const bool row = kHasCpuShapes && Says("write_row_" + name);
       if (row || (kHasCpuShapes && Says("write_quads_" + name)))
@@ -69,9 +70,15 @@ class OpenClRenderer : public Renderer {
     const bool half = cell == Cell::kHalf;
     AddArg(RenderedArg::Kind::kConstant, i, View::kMemory);
     const std::string width = constant.width == 1 ? "" : Format("%d", constant.width);
+    const bool quads = half && constant.width == 4;
     Pointer(constant.name, true,
-            half ? "half" : ((cell == Cell::kInt ? "int" : "float") + width).c_str());
-    Define(constant.name, "read_$(I)", half ? "vload_half" + width + "(I, $_data)" : "$_data[I]");
+            quads  ? "HALF4"
+            : half ? "half"
+                   : ((cell == Cell::kInt ? "int" : "float") + width).c_str());
+    Define(constant.name, "read_$(I)",
+           quads  ? "half4_at($_data, I)"
+           : half ? "vload_half" + width + "(I, $_data)"
+                  : "$_data[I]");
     if (constant.width > 1) DefineLanes(constant.name, "LANES");
   }
 
@@ -130,7 +137,9 @@ class OpenClRenderer : public Renderer {
 
 RenderedKernel RenderOpenCl(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
                             const Dialect& dialect, const std::string& entry) {
-  return OpenClRenderer(desc, layouts, dialect).Run(entry);
+  RenderedKernel kernel = OpenClRenderer(desc, layouts, dialect).Run(entry);
+  kernel.source = WithCasts(kernel.source);
+  return kernel;
 }
 
 }  // namespace quadra

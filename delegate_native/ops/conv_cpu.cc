@@ -156,7 +156,8 @@ std::string StoreInLoop(const WideTile& t, const Conv& conv, bool as_row) {
         "to_y = to_y * step_y + first_y;\n";
   }
   const std::string write = TextOf("write_dst(results[j * %d + k], to_x, to_y, s + k);\n", slices);
-  return Bound(t, conv) + TextOf("vec4 results[%d];\n", t.pixels * slices) +
+  return Bound(t, conv) +
+         TextOf("vec4 results[%d] __attribute__((aligned(64)));\n", t.pixels * slices) +
          Unroll(t.pixels, t.vectors,
                 TextOf("((vec%d*)results)[$ * %d + @] = a$_@;\n", t.lanes, t.vectors)) +
          Block(TextOf("for (int k = 0; k < min(last - s, %d); ++k)", slices),

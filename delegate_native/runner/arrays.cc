@@ -53,24 +53,6 @@ std::vector<int> ShapeOf(const std::string& header) {
   }
 }
 
-// Reads the file of `array.path`.
-Outcome ReadArray(Array* array) {
-  const std::string& path = array->path;
-  std::string file;
-  QUADRA_RETURN_IF_FAILED(ReadFile(path, &file));
-  if (file.size() < kPrefix || file.compare(0, kMagicSize, kMagic, kMagicSize) != 0) {
-    return Damaged(path, "it is not a .npy file of version 1");
-  }
-  const size_t begin = kPrefix + static_cast<unsigned char>(file[8]) +
-                       (static_cast<size_t>(static_cast<unsigned char>(file[9])) << 8);
-  if (begin > file.size()) return Damaged(path, "it ends within its header");
-  const size_t header_end = file.find_last_not_of(" \n", begin - 1) + 1;
-  array->header = file.substr(kPrefix, header_end - kPrefix);
-  array->shape = ShapeOf(array->header);
-  array->values = file.substr(begin);
-  return Outcome();
-}
-
 Outcome DoesNotFit(const Array& array, const Tensor& tensor) {
   const Type* type = Find(tensor.type);
   return Outcome::Misuse("set the input " + tensor.name,
@@ -101,6 +83,21 @@ Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor, const std::
   return facts;
 }
 
+Outcome ParseArray(const std::string& file, Array* array) {
+  const std::string& path = array->path;
+  if (file.size() < kPrefix || file.compare(0, kMagicSize, kMagic, kMagicSize) != 0) {
+    return Damaged(path, "it is not a .npy file of version 1");
+  }
+  const size_t begin = kPrefix + static_cast<unsigned char>(file[8]) +
+                       (static_cast<size_t>(static_cast<unsigned char>(file[9])) << 8);
+  if (begin > file.size()) return Damaged(path, "it ends within its header");
+  const size_t header_end = file.find_last_not_of(" \n", begin - 1) + 1;
+  array->header = file.substr(kPrefix, header_end - kPrefix);
+  array->shape = ShapeOf(array->header);
+  array->values = file.substr(begin);
+  return Outcome();
+}
+
 std::string ArrayPath(const std::string& folder, size_t index) {
   return folder + Format("/%03d.npy", static_cast<int>(index));
 }
@@ -109,7 +106,9 @@ Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays) {
   for (std::string path; FileExists(path = ArrayPath(folder, arrays->size()));) {
     arrays->emplace_back();
     arrays->back().path = path;
-    QUADRA_RETURN_IF_FAILED(ReadArray(&arrays->back()));
+    std::string file;
+    QUADRA_RETURN_IF_FAILED(ReadFile(path, &file));
+    QUADRA_RETURN_IF_FAILED(ParseArray(file, &arrays->back()));
   }
   return Outcome();
 }

@@ -32,6 +32,8 @@ std::string ArrayPath(const std::string& folder, size_t index);  // FOLDER/000.n
 
 // FOLDER/000.npy, FOLDER/001.npy, … as many as there are.
 Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays);
+// Fills `array`, which has its path, from a file's bytes.
+Outcome ParseArray(const std::string& file, Array* array);
 // An error where the array has not the type of `tensor`, or not its size either.
 Outcome RequireType(const Array& array, const Tensor& tensor);
 Outcome RequireFits(const Array& array, const Tensor& tensor);

@@ -86,7 +86,8 @@ Outcome Contender::MakeDelegate(const Options& options, QuadraApi* quadra,
 
 Outcome Contender::MakeInterpreter(const Spec& spec, const std::string& model) {
   const std::string tried = "make an interpreter for " + spec.model_name + " on " + name_;
-  model_ = tflite_.TfLiteModelCreateFromFile(model.c_str());
+  model_ = spec.model_data ? tflite_.TfLiteModelCreate(spec.model_data, spec.model_bytes)
+                           : tflite_.TfLiteModelCreateFromFile(model.c_str());
   if (!model_) {
     return Outcome::Misuse("read the model " + model, "TFLite does not take it",
                            "give a .tflite file; a damaged one: fetch it again");

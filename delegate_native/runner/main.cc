@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "delegate_native/runner/batch.h"
 #include "delegate_native/runner/files.h"
 #include "delegate_native/runner/spec.h"
 #include "delegate_native/runner/worker.h"
@@ -16,6 +17,7 @@ constexpr int kGraceS = 10;  // after the deadline, for whoever started us to en
 
 Outcome Main(int count, char** words, Arguments* arguments) {
   QUADRA_RETURN_IF_FAILED(ParseArguments(count, words, arguments));
+  if (!arguments->cases.empty()) return RunBatch(*arguments);
   Spec spec;
   QUADRA_RETURN_IF_FAILED(ReadSpec(*arguments, &spec));
   // Nobody may be there any more to end a process that hangs in a driver.

@@ -74,10 +74,11 @@ Outcome ParseArguments(int count, char** words, Arguments* arguments) {
       {"--folder", &arguments->folder},   {"--mode", &arguments->mode},
       {"--runtime", &arguments->runtime}, {"--quadra", &arguments->quadra},
       {"--model", &arguments->model},     {"--peers", &arguments->peers},
+      {"--cases", &arguments->cases},     {"--pack", &arguments->pack},
   };
   const std::string usage =
       "quadra_runner --folder PATH --runtime LIBRARY --quadra LIBRARY [--mode run|verdicts] "
-      "[--model PATH] [--peers xnnpack|none]";
+      "[--model PATH] [--peers xnnpack|none], or --cases PATH --pack PATH with the libraries";
   for (int i = 1; i < count; i += 2) {
     std::string* value = nullptr;
     for (const auto& option : known) {
@@ -89,9 +90,12 @@ Outcome ParseArguments(int count, char** words, Arguments* arguments) {
     }
     *value = words[i + 1];
   }
+  const bool is_batch = !arguments->cases.empty();
   for (const auto& option : known) {
-    const bool needed = option.second != &arguments->model && option.second != &arguments->peers;
-    if (needed && option.second->empty()) {
+    const std::string* value = option.second;
+    const bool needed = value == &arguments->runtime || value == &arguments->quadra ||
+                        value == (is_batch ? &arguments->pack : &arguments->folder);
+    if (needed && value->empty()) {
       return Outcome::Misuse(std::string("read the argument ") + option.first, "it is missing",
                              usage);
     }

@@ -2,6 +2,7 @@
 #ifndef QUADRA_RUNNER_SPEC_H_
 #define QUADRA_RUNNER_SPEC_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,15 @@ struct Arguments {
   std::string quadra;   // the delegate's
   std::string model;    // where it lies on this device; empty: where spec.json says
   std::string peers;    // who runs beside Quadra, or "none"; empty: whom spec.json names
+  std::string cases;    // a list of cases (batch.h) instead of a folder
+  std::string pack;     // their models and inputs
 };
 
 struct Spec {
   std::string model_name;
   std::string model_path;
+  const char* model_data = nullptr;  // instead of a file: a model in memory that outlives the run
+  size_t model_bytes = 0;
   std::string signature;  // empty: the main graph
   Options options;
   int repetitions = 0;
@@ -34,7 +39,7 @@ struct Spec {
 };
 
 // --folder PATH --runtime PATH --quadra PATH [--mode run|verdicts] [--model PATH]
-// [--peers xnnpack|none]
+// [--peers xnnpack|none]; or --cases PATH --pack PATH --runtime PATH --quadra PATH
 Outcome ParseArguments(int count, char** words, Arguments* arguments);
 Outcome ReadSpec(const Arguments& arguments, Spec* spec);
 

@@ -1,27 +1,25 @@
 """Mesa's compilers for phones' GPUs, from Debian's packages: fetched by apt, unpacked into the cache, not installed.
 
 Debian 13's backports have the drivers and drm-shim, which pretends that the GPU is there: for Adreno in the packages
-for amd64, for Mali only in those for arm64, which run under qemu's user mode. apt checks every signature and checksum.
+for amd64, for Mali only in those for arm64, which run under qemu's user mode.
 """
 
-import os
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from host_tools.analyse import phone_compilers
 from host_tools.analyse.phone_compilers import MESA, PACKAGES_OF_MESA, QEMU, SUITES, Architecture, Installed
 from host_tools.base import child_process, file_lock, settings
-from host_tools.base.errors import BuildFailed, CommandFailed, FetchFailed, ToolMissing
+from host_tools.base.errors import BuildFailed, FetchFailed, ToolMissing
 from host_tools.base.progress import progress
+from host_tools.drivers import debian_packages
+from host_tools.drivers.debian_packages import Apt
+from host_tools.drivers.driver import Show
 
-_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _CLANG, _LLD = Path("/usr/lib/llvm-22/bin/clang"), Path("/usr/lib/llvm-22/bin/ld.lld")
-_UNNEEDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian", "usr/share/bug")
+_WHAT = "Mesa's compilers"
 _DEADLINE_S = 1800.0
-
-Show = Callable[[str], None]
 
 
 def install(vendors: list[str]) -> list[Installed]:
@@ -51,7 +49,7 @@ def _make(architecture: Architecture, place: Path, show: Show) -> None:
     new = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
     try:
         with tempfile.TemporaryDirectory(prefix=".apt-", dir=place.parent) as name:
-            version = _unpack(_Apt(Path(name), architecture), new / "root", show)
+            version = _unpack(Apt(Path(name), _WHAT, SUITES, architecture.name), new / "root", show)
             if architecture.name == "arm64":
                 _bring_qemu(Path(name), new, show)
         (new / phone_compilers.VERSION).write_text(f"{version}\n", encoding="utf-8")
@@ -62,81 +60,14 @@ def _make(architecture: Architecture, place: Path, show: Show) -> None:
         raise
 
 
-class _Apt:
-    """apt with lists, status and cache of its own: it resolves as on an empty machine and touches no other."""
-
-    def __init__(self, folder: Path, architecture: Architecture) -> None:
-        self.folder, self.archives = folder, folder / "cache/archives"
-        for part in ("parts", "preferences", "state/lists/partial", "cache/archives/partial"):
-            (folder / part).mkdir(parents=True)
-        (folder / "status").touch()
-        mirror = _mirror()
-        lines = [f"deb [signed-by={_KEYS}] {mirror} {suite} main\n" for suite in SUITES]
-        (folder / "sources.list").write_text("".join(lines), encoding="utf-8")
-        chosen = {
-            "Dir::Etc::sourcelist": folder / "sources.list",
-            "Dir::Etc::sourceparts": folder / "parts",
-            "Dir::Etc::preferencesparts": folder / "preferences",
-            "Dir::State": folder / "state",
-            "Dir::State::status": folder / "status",
-            "Dir::Cache": folder / "cache",
-            "APT::Architecture": architecture.name,
-            "APT::Architectures": architecture.name,
-            "APT::Keep-Downloaded-Packages": "true",
-            "Binary::apt-get::APT::Keep-Downloaded-Packages": "true",
-            "APT::Sandbox::User": "root",
-            "Acquire::Languages": "none",
-            "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
-        }
-        text = "".join(f'{key} "{value}";\n' for key, value in chosen.items())
-        (folder / "apt.conf").write_text(text, encoding="utf-8")
-
-    def get(self, *words: str, show: Show) -> None:
-        environment = {"APT_CONFIG": str(self.folder / "apt.conf"), "LC_ALL": "C"}
-        try:
-            child_process.run(["apt-get", "-q", *words], timeout_s=_DEADLINE_S, env=environment, on_line=show)
-        except CommandFailed as error:
-            raise FetchFailed(
-                "fetch Mesa's compilers from Debian's packages",
-                error.came_back,
-                "connect to the network, and check that apt's sources name a mirror of all of Debian",
-            ) from error
-
-    def newest(self) -> str:
-        """Of Mesa, in these suites; empty: none."""
-        environment = {"APT_CONFIG": str(self.folder / "apt.conf"), "LC_ALL": "C"}
-        argv = ["apt-cache", "madison", PACKAGES_OF_MESA[0]]
-        rows = child_process.run(argv, timeout_s=60, env=environment).stdout.splitlines()
-        versions = [row.split("|")[1].strip() for row in rows if row.count("|") == 2]
-        return MESA if MESA in versions else next(iter(versions), "")
-
-
-def _mirror() -> str:
-    """The first one of Debian itself that this machine's apt is set up with."""
-    argv = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
-    found = child_process.run(argv, timeout_s=60, hint="this needs Debian's apt").stdout.split()
-    mirrors = [uri for uri in found if "security" not in uri and uri.rstrip("/").endswith("/debian")]
-    if not mirrors:
-        raise FetchFailed("find a mirror of Debian", "apt's sources name none", "add one to /etc/apt/sources.list.d")
-    return mirrors[0]
-
-
-def _unpack(apt: _Apt, root: Path, show: Show) -> str:
+def _unpack(apt: Apt, root: Path, show: Show) -> str:
     """Mesa's version. Backports lose a version when the next comes: then that one is taken."""
-    apt.get("update", "--error-on=any", show=show)  # without that, what failed comes to light only in the next step
-    version = apt.newest()
+    apt.update(show)
+    version = apt.version(PACKAGES_OF_MESA[0], MESA)
     wanted = [f"{name}={version}" for name in PACKAGES_OF_MESA] + list(phone_compilers.OTHER_PACKAGES)
-    flags = ["install", "-y", "--download-only", "--no-install-recommends", "-t", SUITES[-1]]
-    apt.get(*flags, *wanted, show=show)
+    packages = apt.download(wanted, SUITES[-1], show)
     show("unpack")
-    root.mkdir()
-    for package in sorted(apt.archives.glob("*.deb")):
-        child_process.run(["dpkg-deb", "-x", package, root], timeout_s=300)
-    for link in ("lib", "lib64"):  # that no script of a package made
-        if (root / "usr" / link).is_dir() and not (root / link).exists():
-            os.symlink(f"usr/{link}", root / link)
-    for name in _UNNEEDED:
-        shutil.rmtree(root / name, ignore_errors=True)
+    debian_packages.unpack(packages, root)
     return version
 
 

@@ -8,12 +8,23 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+from host_tools.base.settings import read
+
+_VENDORS = Path("/etc/OpenCL/vendors")
+_GPUS = ("dri/renderD*", "nvidia[0-9]*", "kfd", "mali[0-9]*", "dxg")  # in /dev, of any vendor
+_DEVICES = Path("/dev")
+# They compile a kernel as it is: a third of the time. For kernels that run once.
+UNOPTIMISED = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "GALLIVM_PERF": "nopt"}
+
 
 class Device(Protocol):
     """A GPU as the delegate's report has it, as far as this asks."""
 
-    name: str
-    vendor: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def vendor(self) -> str: ...
 
 
 def settings(threads: int) -> dict[str, str]:
@@ -24,12 +35,30 @@ def settings(threads: int) -> dict[str, str]:
     launches in as many threads as there are of them.
     """
     pocl = {"POCL_DEVICES": " ".join(["basic"] * threads)}
-    return {**pocl, "LP_NUM_THREADS": str(threads if threads > 1 else 0), **_vector_width()}
+    return {**pocl, "LP_NUM_THREADS": str(threads if threads > 1 else 0), **_vector_width(), **only_pocl()}
+
+
+def only_pocl() -> dict[str, str]:
+    """Hides other OpenCL drivers of this machine where it has no GPU: an installed Rusticl, or Intel's, has more compute
+    units than PoCL is told to have, and would become the device of every run. OCL_ICD_VENDORS in the environment goes before."""
+    pocl = pocl_icd()
+    if pocl is None or len(list(_VENDORS.glob("*.icd"))) == 1 or read().opencl_drivers or _has_gpu():
+        return {}
+    return {"OCL_ICD_VENDORS": str(pocl)}
+
+
+def pocl_icd() -> Path | None:
+    """The file that names PoCL's library to OpenCL programs. None: PoCL is not installed."""
+    return next(iter(sorted(_VENDORS.glob("pocl*.icd"))), None)
+
+
+def _has_gpu() -> bool:
+    return any(True for name in _GPUS for _ in _DEVICES.glob(name))
 
 
 def on_cpu(device: Device) -> bool:
     """Whether `device`, as the delegate's report has it, is such a driver: then its work is processor time."""
-    return device.vendor == "cpu" or device.name.startswith("llvmpipe")
+    return device.vendor == "cpu" or device.name.startswith(("llvmpipe", "softpipe")) or "SwiftShader" in device.name
 
 
 def caches(folder: Path) -> dict[str, str]:

@@ -47,6 +47,7 @@ class Settings:
     android_ndk_home: Path | None  # ANDROID_NDK_HOME: an NDK, r27 or later
     bazel: str  # QUADRA_BAZEL: the bazel to use
     bazel_output_base: Path | None  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
+    opencl_drivers: str  # OCL_ICD_VENDORS: the OpenCL drivers that a process may see
     display: bool  # DISPLAY, WAYLAND_DISPLAY: whether a browser has a window to open
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
 
@@ -79,6 +80,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         android_ndk_home=_absolute(env["ANDROID_NDK_HOME"]) if env.get("ANDROID_NDK_HOME") else None,
         bazel=env.get("QUADRA_BAZEL") or "bazel",
         bazel_output_base=_absolute(base) if base else None,
+        opencl_drivers=env.get("OCL_ICD_VENDORS", ""),
         display=sys.platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY")),
         debug=_debug(env.get("QUADRA_DEBUG") or "0"),
     )

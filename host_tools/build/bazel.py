@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from host_tools.base import child_process, settings
+from host_tools.base import child_process, cpu_drivers, settings
 from host_tools.base.errors import BuildFailed, JudgementFailed, ToolMissing
 from host_tools.base.progress import progress
 from host_tools.build import ndk
@@ -46,6 +46,14 @@ class AndroidLibrary:
 def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
     """Builds the delegate for this machine; returns libquadra.so."""
     return build([LIBRARY], debug, sanitizers)[LIBRARY][0]
+
+
+def phone_library() -> Path:
+    """Builds the delegate for this machine as phones get it, without the kernels for CPUs; returns libquadra.so."""
+    done, events = _bazel("build", [LIBRARY], ["--config=phone", "--platform_suffix=-phone"])
+    if done.returncode != 0:
+        raise _build_failed([LIBRARY], done)
+    return _outputs(events)[LIBRARY][0]
 
 
 def accelerator() -> Path:
@@ -98,7 +106,8 @@ def prepare_android(abis: Sequence[str], runner_abis: Sequence[str]) -> None:
 
 def test(targets: Sequence[str] = (EVERYTHING,)) -> list[str]:
     """Builds targets and runs those of them that are tests; returns the labels that passed."""
-    done, events = _bazel("test", targets, _flags())
+    told = [f"--test_env={name}={value}" for name, value in cpu_drivers.only_pocl().items()]
+    done, events = _bazel("test", targets, [*_flags(), *told])
     if done.returncode == _TESTS_FAILED:
         raise JudgementFailed(f"native tests {' '.join(targets)}", _report(done), "the logs above name the cases")
     if done.returncode not in (0, _NO_TESTS):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 Show = Callable[[str], None]
+Fetch = Callable[[Show], None]
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Entry:
     env: Mapping[str, str] = field(default_factory=dict)  # environment variables; they replace the usual ones
     prefix: tuple[str | Path, ...] = ()  # a program and its arguments that run the command which follows them
 
-    def command(self, argv: list[str | Path]) -> list[str | Path]:
+    def command(self, argv: Sequence[str | Path]) -> list[str | Path]:
         return [*self.prefix, *argv]
 
 
@@ -30,7 +31,12 @@ class Driver:
     stands_for: str  # what it tells of other machines
     source: str  # the package and its version
     enter: Callable[[], Entry]
-    fetch: Callable[[Show], None] | None = None  # None: the system has it, or `./inv` installs it
+    fetch: Fetch | None = None  # None: the system has it, or `./inv` installs it
     megabytes: int = 0  # to be fetched
     lacks: str = ""  # what it has not, of what the tests ask for
     too_slow_for: str = ""  # what is left out for its speed
+    library: Callable[[], Path] | None = None  # the delegate that runs on it; None: the usual one
+    sample_only: bool = False  # of the tests, for its speed: the first vectors of each op, few random graphs
+
+    def check(self) -> None:
+        self.enter()

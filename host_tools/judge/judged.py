@@ -29,6 +29,11 @@ class Judged:
         """Of all outputs, of their ranges."""
         return max((output.relative for output in self.comparison.outputs), default=0.0) if self.comparison else 0.0
 
+    @property
+    def determinism(self) -> schema.Determinism | None:
+        """Of equal inferences; None: they were not asked for."""
+        return self.folder.optional(schema.Determinism)
+
     def check_backend(self) -> None:
         """ToolMissing when the backend that was asked for is not here: then the CPU ran everything."""
         asked, report = self.folder.spec().options.get("backend", "auto"), self.folder.read(schema.Verdicts)
@@ -40,11 +45,16 @@ class Judged:
             )
 
     def check(self) -> None:
-        """JudgementFailed when an output of the run is wrong, ToolMissing when the backend asked for is not here."""
+        """JudgementFailed when an output of the run is wrong or not the same every time, ToolMissing when the backend asked for is not here."""
         self.check_backend()
         found = compare.problems(self.comparison) if self.comparison else []
+        spec, same = self.folder.spec(), self.determinism
+        if same and not same.ok:
+            found.append(same.sentence)
+        if found and self.ok is not False:
+            do_next = f"see docs/find_the_fault.md and {self.folder.path / schema.Determinism.FILE}"
+            raise JudgementFailed(f"repeat {spec.label}", "; ".join(found), do_next)
         if found:
-            spec = self.folder.spec()
             raise JudgementFailed(
                 f"compare {spec.label} with the CPU interpreter", "; ".join(found), _after_wrong(spec)
             )

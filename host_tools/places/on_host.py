@@ -5,8 +5,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from host_tools.base import cpu_drivers, settings
 from host_tools.build import bazel
+from host_tools.drivers import driver_table
+from host_tools.drivers.driver import Entry
 from host_tools.places import environment, reference_model, with_peers
 from host_tools.places.attempt import add_timings, merge_cold, seconds, take_cold, take_second
 from host_tools.places.place import Show, quiet
@@ -25,10 +29,11 @@ class Host(ThisMachine):
     kind = "host"
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
-        library = self.delegate()
+        entry = entered(spec)
+        library = self.library or library_for(spec.driver) or self.delegate()
         if spec.api == "compiled" and not self.library:
             library = bazel.accelerator().with_name("libquadra.so")
-        return _run(spec, library, show, runs_dir)
+        return _run(structs.replace(spec, options={**entry.options, **spec.options}), library, show, runs_dir)
 
     def _built(self) -> Path:
         return bazel.library()
@@ -56,7 +61,7 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
                 again.append(take_second(folder))
         lost = with_peers.run_with_peers(attempt, lambda mode, names: attempt.work(mode, cache, names))
         show("collect system information")
-        run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads))
+        run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads, spec.driver))
         add_timings(folder, lost)
         if spec.cold:
             merge_cold(folder, starts)
@@ -73,6 +78,17 @@ def _has_custom_ops(spec: RunSpec) -> bool:
         return False
 
 
+def entered(spec: RunSpec) -> Entry:
+    """How processes find the driver of the spec. ToolMissing: it is not on this machine."""
+    return driver_table.find(spec.driver).enter() if spec.driver else Entry()
+
+
+def library_for(driver: str) -> Path | None:
+    """The delegate that a row of the table of drivers runs with; None: the usual one."""
+    own = driver_table.find(driver).library if driver else None
+    return own() if own else None
+
+
 def verdicts(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> schema.Verdicts:
     """The delegate's report by the null backend, without a run folder. `folder` is scratch space."""
     run_folder.write_json(folder / "spec.json", spec.to_json())
@@ -86,18 +102,27 @@ def dump(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> None
     HostAttempt(folder, library, spec, show).work("dump", folder)
 
 
+def repeat(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> schema.Repeats:
+    """Equal inferences in one process: as many as the spec has repetitions. `folder` is no run's; it keeps arrays in `values/`."""
+    run_folder.write_json(folder / "spec.json", spec.to_json())
+    cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
+    HostAttempt(folder, library, spec, show).work("repeat", cache)
+    return RunFolder(folder).read(schema.Repeats)
+
+
 class HostAttempt(LocalAttempt):
     """Starts workers."""
 
     def __init__(self, folder: Path, library: Path, spec: RunSpec, show: Show) -> None:
         super().__init__(folder, spec, show)
-        self.library = library
+        self.library, self.entry = library, entered(spec)
 
     def work(self, mode: str, cache: Path, names: Sequence[str] | None = None) -> None:
         """names: who runs beside Quadra; None: whom the RunSpec names."""
         peers = ",".join(self.spec.peers if names is None else names)
         argv, env = python_command("host_tools.places.worker", self.folder, self.library, mode, cache, peers)
-        self.start(mode, argv, {**env, **cpu_drivers.settings(self.spec.threads), **cpu_drivers.caches(cache)})
+        told = {**cpu_drivers.settings(self.spec.threads), **cpu_drivers.caches(cache), **self.entry.env}
+        self.start(mode, [*self.entry.prefix, *argv], {**env, **told})
 
 
 def python_command(module: str, *words: object) -> tuple[list[object], dict[str, str]]:

@@ -49,6 +49,9 @@ class OneSignature:
         found: np.ndarray = self._wrapper.GetTensor(tensor, self._entry.subgraph)
         return found
 
+    def reset_all_variables(self) -> None:
+        self._interpreter.reset_all_variables()
+
     def invoke(self) -> None:
         self._wrapper.Invoke(self._entry.subgraph)
 

@@ -1,7 +1,8 @@
 """The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE PEERS.
 
 MODE `cold` times the first start only; `second` one with what that left, and XNNPACK's; `run` does everything else; `dump` only writes down what is made of the model,
-where `run` did not come that far; `verdicts` asks only who would run what, `kernels` whether somebody can run each custom op.
+where `run` did not come that far; `verdicts` asks only who would run what, `kernels` whether somebody can run each custom op; `repeat` compares
+equal inferences.
 CACHE is the folder where the driver keeps what it compiled. PEERS: who runs beside Quadra, with a comma between them. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
 """
@@ -19,7 +20,7 @@ import numpy as np
 
 from host_tools.base import cpu_drivers
 from host_tools.base.errors import QuadraError
-from host_tools.places import reference, reference_model
+from host_tools.places import reference, reference_model, repeat
 from host_tools.record import peer_names, run_folder, schema
 from host_tools.request import inputs, model_facts
 
@@ -332,7 +333,15 @@ def stage(text: str) -> None:
     print(f"stage: {text}", flush=True)
 
 
-MODES = {"cold": cold, "second": second, "run": full, "dump": dump, "verdicts": verdicts, "kernels": kernels}
+MODES = {
+    "cold": cold,
+    "second": second,
+    "run": full,
+    "dump": dump,
+    "verdicts": verdicts,
+    "kernels": kernels,
+    "repeat": repeat.repeat,
+}
 
 
 def answer(folder: Path, work: Callable[[], None]) -> int:

@@ -10,7 +10,21 @@ from msgspec import Meta, json
 
 from host_tools.base.errors import QuadraError, shown
 from host_tools.record.headline import Headline
-from host_tools.record.schema import Compared, Count, File, Is, Part, PeerRow, Real, Text, Texts, Words, number, plain
+from host_tools.record.schema import (
+    Compared,
+    Count,
+    Determinism,
+    File,
+    Is,
+    Part,
+    PeerRow,
+    Real,
+    Text,
+    Texts,
+    Words,
+    number,
+    plain,
+)
 
 Rows = Meta(max_length=1 << 20)
 
@@ -80,10 +94,12 @@ class RunAt(Part, kw_only=True):
     signature: Annotated[Text, Is("that ran; empty: the main graph")] = ""
     backend: Annotated[Text, Is("that ran: as in `verdicts.json`")] = ""
     gpu: Annotated[Text, Is("the device's name")] = ""
+    driver: Annotated[Text, Is("the row of the [table of drivers](drivers.md) that ran; empty: the usual driver")] = ""
     nodes: Annotated[Count, Is("of the model")] = 0
     nodes_on_gpu: Count = 0
     partitions: Count = 0
     compared: Annotated[Compared | None, Is("as `compare.json`; null: nothing was compared")] = None
+    determinism: Annotated[Determinism | None, Is("as `determinism.json`; null: without `--same`")] = None
     peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
     times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}
     clock: Annotated[Literal["processor", "wall"] | None, Is("whose median is the headline; null: it failed")] = None

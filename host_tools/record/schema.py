@@ -23,7 +23,7 @@ def files() -> dict[str, type[Any]]:
     kinds = (
         run.Status, run.Verdicts, run.Timings, run.Cold, run.Second, run.Tensors,
         run.Reference, run.Profile, machine.Environment, found.Compared, found.Peers, found.CpuTensors,
-        found.Alone, found.Bisect, found.Ranges, run.Model, machine.Target, run.ErrorFile,
+        found.Alone, found.Bisect, found.Ranges, found.Repeats, found.Determinism, run.Model, machine.Target, run.ErrorFile,
     )  # fmt: skip
     return {kind.FILE: kind for kind in (spec.RunSpec, *kinds)}
 

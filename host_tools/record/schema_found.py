@@ -184,3 +184,67 @@ class Ranges(File, kw_only=True):
     FILE = "ranges.json"
     ops: Annotated[Texts, Is("TFLite's names of the nodes")]
     tensors: Annotated[list[Range], Meta(max_length=1 << 20), Is("in the order of the nodes that make them")]
+
+
+# --- repeats.json, determinism.json
+
+
+class Repeats(File, kw_only=True):
+    """Results of equal inferences in one process, by digests. Goes into `determinism.json`."""
+
+    FILE = "repeats.json"
+    names: Annotated[Texts, Is("of the values that are compared")]
+    results: Annotated[list[Texts], Meta(max_length=1 << 20), Is("each once: a digest for each value")]
+    inferences: Annotated[Indexes, Is("the result of each inference, by its place in `results`")]
+
+
+class Spread(Part, kw_only=True):
+    """How one value differs between inferences, bit by bit. The usual one is that of most of them."""
+
+    inferences: Annotated[Count, Is("in how many it is not the usual one")] = 0
+    numbers: Annotated[Count, Is("how many it has")] = 0
+    different: Annotated[Count, Is("how many of them differ, at most")] = 0
+    max_error: Annotated[
+        Real, Is("the largest difference; `nan`: NaN on one side only; 0: other bits of the same number")
+    ] = 0.0
+
+
+class DifferentOutput(Spread, kw_only=True):
+    """An output that differs."""
+
+    index: Count
+    name: Text
+
+
+class DifferentDispatch(Spread, kw_only=True):
+    """A dispatch that is the first to differ in some inferences. `inferences` and the others are of its tensor."""
+
+    first_in: Annotated[Count, Is("in how many inferences it is the first")]
+    partition: Count
+    dispatch: Annotated[Text, Is("that made the tensor")]
+    nodes: Annotated[Indexes, Is("that run as this dispatch; none: an input is brought to the GPU")]
+    ops: Annotated[Text, Is("TFLite's names of these")] = ""
+    tensor: Annotated[Count, Is("its number in the graph that ran")]
+
+
+class Determinism(File, kw_only=True):
+    """Equal inferences, compared bit by bit."""
+
+    FILE = "determinism.json"
+    ok: Annotated[bool, Is("nothing differs and nothing failed")]
+    sentence: Annotated[Text, Is("for people")]
+    inferences: Annotated[Count, Is("of one process; fewer than `spec.json` asks for: the deadline ended them")] = 0
+    inferences_different: Count = 0
+    processes: Annotated[Count, Is("whose first inferences were compared; fewer: as above")] = 0
+    processes_different: Count = 0
+    failed: Annotated[Count, Is("processes that failed")] = 0
+    error: Annotated[Text, Is("of the first of these")] = ""
+    outputs: Annotated[list[DifferentOutput], Meta(max_length=1 << 16), Is("those that differ")] = []
+    copied: Annotated[Count, Is("inferences that were run again with copies of all tensors, to find the dispatch")] = 0
+    copied_different: Annotated[Count, Is("how many of them differ")] = 0
+    dispatches: Annotated[
+        list[DifferentDispatch],
+        Meta(max_length=1 << 20),
+        Is("those that are the first to differ, in the order of execution"),
+    ] = []
+    note: Annotated[Text, Is("why no dispatch is named")] = ""

@@ -23,6 +23,7 @@ class Api(Part, kw_only=True):
     error: Annotated[Text, Is("alone: why it cannot be queried")] = ""
     platform: Text = ""
     name: Text = ""
+    type: Annotated[Text, Is("`gpu`, `cpu`, `other` (OpenCL)")] = ""
     vendor: Text = ""
     version: Text = ""
     driver: Text = ""
@@ -111,6 +112,8 @@ class Environment(File, kw_only=True):
     python: Text = ""
     packages: Annotated[Words, Is("versions by name")] = {}
     library: Library = field(default_factory=Library)
+    driver: Annotated[Text, Is("the row of the [table of drivers](drivers.md) that ran; empty: the usual driver")] = ""
+    driver_source: Annotated[Text, Is("the package of that row, and its version")] = ""
     driver_settings: Annotated[Words, Is("settings given to the CPU's drivers")] = {}
     opencl_devices: Annotated[
         list[Api], Meta(max_length=1 << 10), Is("with one `error` if OpenCL cannot be queried")

@@ -19,6 +19,7 @@ APIS = ("interpreter", "compiled")
 PEERS = ("xnnpack", "shipped-opencl", "shipped-gles", "litert-gpu")
 _MOST = 10**9  # what a C int holds
 _MOST_SEED = 2**53
+_MOST_SAME = 10_000
 Sides = Annotated[tuple[Annotated[int, Meta(ge=1, lt=1 << 31)], ...], Meta(max_length=16)]
 
 
@@ -75,6 +76,9 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     api: Annotated[Text, Is("`interpreter`, or `compiled`: [LiteRT's CompiledModel](compiled_model.md)")] = (
         "interpreter"
     )
+    driver: Annotated[
+        Text, Is("a row of the [table of drivers](drivers.md) that it ran on; empty: the usual one (place `host`)")
+    ] = ""
     repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
     threads: Annotated[Count, Is("of XNNPACK, and of a driver that runs on the CPU")] = 1
     peers: Annotated[
@@ -88,6 +92,10 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     second_starts: Annotated[
         Count, Is("also time so many starts of each runtime from what an earlier one kept (place `jvm`, with `cold`)")
     ] = 0
+    same_inferences: Annotated[
+        Count, Is("how many equal inferences of one process are compared bit by bit: `determinism.json`; 0: none")
+    ] = 0
+    same_processes: Annotated[Count, Is("and of how many processes the first")] = 0
     deadline_s: Annotated[float, Is("of one process")] = 300.0
     schema_version: Annotated[int, Is("1")] = VERSION
 
@@ -126,6 +134,12 @@ def checked(spec: RunSpec) -> RunSpec:
     if spec.api == "compiled" and spec.place != "host":
         came_back = "its runtime has no CompiledModel: that comes with this machine's ai-edge-litert only"
         raise Misuse(f"run with --api compiled in the place {spec.place}", came_back, "run it with --on host")
+    if spec.api == "compiled" and spec.same_inferences:
+        came_back = "a CompiledModel cannot begin anew with a model's state, so that its inferences need not be equal"
+        raise Misuse("run with --same and --api compiled", came_back, "omit --api")
+    if spec.driver and spec.place != "host":
+        came_back, do_next = "other drivers run with --on host only", "omit --on, or --driver"
+        raise Misuse(f"run with --driver {spec.driver} in the place {spec.place}", came_back, do_next)
     for peer in spec.peers:
         _one_of("--peer", peer, PEERS)
         if peer != "xnnpack" and spec.route == "shell":
@@ -144,6 +158,8 @@ def checked(spec: RunSpec) -> RunSpec:
     _between("--runs", spec.repetitions, 1, _MOST)
     _between("--threads", spec.threads, 1, _MOST)
     _between("second_starts", spec.second_starts, 0, 1000)
+    for count in (spec.same_inferences, spec.same_processes) if spec.same_inferences or spec.same_processes else ():
+        _between("--same", count, 2, _MOST_SAME)
     _between("--seed", spec.inputs.seed, 0, _MOST_SEED)
     _between("--timeout", spec.deadline_s, 1, _MOST)
     low, high = spec.inputs.value_range

@@ -4,7 +4,7 @@ import ctypes
 from typing import Any
 
 from host_tools.base.errors import RunFailed, ToolMissing
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 
 _INT, _UINT, _SIZE, _POINTER = ctypes.c_int, ctypes.c_uint, ctypes.c_ssize_t, ctypes.c_void_p
 _U64 = ctypes.c_uint64

@@ -13,6 +13,7 @@ import numpy as np
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse, QuadraError
+from host_tools.drivers import oclgrind
 from host_tools.judge import compare
 from host_tools.places.place import Show
 from host_tools.record import kept_tensors, plan_view, reading, replayed, run_folder, schema
@@ -22,7 +23,6 @@ from host_tools.record.named_plans import NamedPlan
 from host_tools.record.replayed import Job, Reference, Replayed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import InputSpec, ModelRef
-from host_tools.replay import oclgrind
 from host_tools.replay.cpu_numbers import Arrays, Cpu, arrays_of
 from host_tools.replay.own_process import OwnProcess
 from host_tools.request import inputs

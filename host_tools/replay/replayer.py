@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from host_tools.base.errors import Misuse
+from host_tools.drivers.oclgrind import Log
 from host_tools.judge import tensor_errors
 from host_tools.places import worker
 from host_tools.record import checked_plan, plan_view, reading, replayed, run_folder, schema
@@ -18,7 +19,6 @@ from host_tools.record.checked_plan import Plan, Tensor
 from host_tools.record.replayed import DispatchFacts, Job, Reference, Replayed, TensorFacts
 from host_tools.replay import executor
 from host_tools.replay.executor import Executor
-from host_tools.replay.oclgrind import Log
 
 _WARM_UP_RUNS = 1
 

@@ -14,8 +14,10 @@ _FIELDS = {
     "deadline_s": "timeout",
     "peers": "peer",
     "api": "api",
+    "driver": "driver",
     "route": "via",
 }
+_OF_DRIVERS = ("backend", "egl_library", "opencl_library")  # comes with a row of the table of drivers
 _OPTIONS = {"backend": "auto", "precision": "f32", "target": "", "float32_nodes": "", "serialization_dir": ""}
 
 
@@ -23,10 +25,12 @@ def run(spec: RunSpec) -> str:
     """`./inv run …`, quoted for a shell; what is as the task has it by default is left out. Says nothing of a library or an
     APK, which a spec does not have, and nothing of `keep_tensors` and `second_starts`, which other tasks ask for."""
     words = ["./inv", "run", spec.model.path or spec.model.name]
+    of_driver = _OF_DRIVERS if spec.driver else ()
+    options = {name: value for name, value in spec.options.items() if name not in of_driver}
     for name, default in _OPTIONS.items():
-        value = spec.options.get(name, default)
+        value = options.get(name, default)
         words += _option("cache" if name == "serialization_dir" else name, value, default)
-    words += _option("options", delegate_options.words(spec.options), "")
+    words += _option("options", delegate_options.words(options), "")
     words += _inputs(spec.inputs, views.of_model(spec.model.name, spec.model.sha256).value_range)
     words += _option("signature", spec.signature, "")
     in_lab = "/" in spec.device  # HOST/DEVICE, which only a lab knows
@@ -34,6 +38,7 @@ def run(spec: RunSpec) -> str:
     defaults = RunSpec("", spec.model)
     for field, option in _FIELDS.items():
         words += _option(option, _text(getattr(spec, field)), _text(getattr(defaults, field)))
+    words += _option("same", _text(tuple(dict.fromkeys((spec.same_inferences, spec.same_processes)))), "0")
     return shlex.join(words)
 
 

@@ -69,6 +69,15 @@ def make_spec(
     return specs.checked(specs.RunSpec(run_id, reference, source, signature, chosen, **fields))
 
 
+def same_counts(given: str) -> dict[str, Any]:
+    """The fields of a RunSpec for `--same N` and `--same INFERENCES,PROCESSES`; none: it is not given."""
+    counts = given.split(",") if given else []
+    if len(counts) > 2 or not all(count.strip().isascii() and count.strip().isdigit() for count in counts):
+        do_next = "give one number, or inferences and processes: --same 50,10"
+        raise Misuse("read --same", f"{given!r} is not N, nor INFERENCES,PROCESSES", do_next)
+    return {"same_inferences": int(counts[0]), "same_processes": int(counts[-1])} if counts else {}
+
+
 def split(word: str) -> tuple[str, str]:
     """`MODEL:SIGNATURE` as both; both may have colons. A model alone has no signature, nor has what is no model at all."""
     if models.is_known(word):

@@ -32,7 +32,7 @@ from host_tools.record import (  # fmt: skip
 )
 from host_tools.record.run_folder import RunFolder
 from host_tools.request import as_command, inputs, views  # fmt: skip
-from host_tools.show import charts, pictures  # fmt: skip
+from host_tools.show import charts, determinism_table, pictures  # fmt: skip
 
 FILE = "report.html"
 TRACE, MEMORY_MAP = "trace.pftrace", "memory.html"  # linked where they are in the run folder
@@ -106,6 +106,8 @@ def content(judged: Judged) -> dict[str, Any]:
         "backend": found and found.backend_sentence(spec.options.get("backend", "auto")),
         "backend_words": found and verdicts.words(found),
         "comparison": _comparison(judged.comparison),
+        "determinism": judged.determinism,
+        "difference_cells": determinism_table.cells,
         "reference": folder.optional(schema.Reference) or schema.Reference(),
         "scene": _scene(folder),
         "times": _times(timings, known) if timings else None,

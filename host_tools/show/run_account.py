@@ -13,7 +13,7 @@ from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, headline, peer_names, schema, times, verdicts
 from host_tools.request import inputs
-from host_tools.show import report
+from host_tools.show import determinism_table, report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
 _COLUMNS = (
@@ -48,6 +48,9 @@ def account(judged: Judged, console: Console) -> None:
     through = "through LiteRT's CompiledModel: " if spec.api == "compiled" else ""
     console.print(f"  {through}{escape(summary.sentence())}")
     console.print(f"  {escape(summary.backend_sentence(asked))}  [dim]({escape(verdicts.words(summary))})[/]")
+    if spec.driver:
+        found = folder.optional(schema.Environment) or schema.Environment()
+        console.print(f"  on the driver {escape(spec.driver)}: {escape(found.driver_source)}")
     device_condition.show(folder, console)
     for api, sentence in summary.failures:
         console.print(f"  [yellow]{escape(api)} failed[/]: {escape(sentence)}")
@@ -63,6 +66,9 @@ def account(judged: Judged, console: Console) -> None:
     for peer in judged.peers:
         if peer.name != peer_names.XNNPACK and not peer.error:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
+    if judged.determinism:
+        console.print()
+        determinism_table.show(judged.determinism, console)
     console.print()
     times.summary(folder.read(schema.Timings), folder.read(schema.Verdicts), console)
     console.print(f"\nrun folder  {escape(str(folder.path))}", soft_wrap=True)

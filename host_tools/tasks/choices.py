@@ -103,6 +103,12 @@ def _gpus() -> Choices:
     return Choices(tuple(gpu.name for gpu in phone_gpus.GPUS), several=True)
 
 
+def _driver() -> Choices:
+    from host_tools.drivers import driver_table
+
+    return _or_other(driver.name for driver in driver_table.DRIVERS)  # the task says which there are
+
+
 def _targets() -> Choices:
     from host_tools.request import from_arguments
 
@@ -120,6 +126,12 @@ def _models() -> Choices:
 
     own = (path.stem for _, files in models.own_files() for path in files)
     return _or_other({*own, *models.catalogue()})
+
+
+def _drivers() -> Choices:
+    from host_tools.drivers import driver_table
+
+    return Choices(("all", *(driver.name for driver in driver_table.DRIVERS)), several=True)
 
 
 def _fuzzed() -> Choices:
@@ -144,6 +156,7 @@ CHOICES: dict[str, Callable[[], Choices]] = {
     "bench backend": _bench_backends,
     "plan backend": _planned_backends,
     "support backend": _planned_backends,
+    "driver": _driver,
     "gpu": _gpus,
     "model": _models,
     "models": _models,
@@ -156,6 +169,7 @@ CHOICES: dict[str, Callable[[], Choices]] = {
     "sanitize": _sanitizers,
     "suite": _suites,
     "target": _targets,
+    "test drivers": _drivers,
     "via": _routes,
     "fuzz what": _fuzzed,
 }

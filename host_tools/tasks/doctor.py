@@ -15,7 +15,7 @@ from host_tools.analyse import phone_compilers
 from host_tools.base import settings
 from host_tools.base.errors import Misuse
 from host_tools.build import ndk
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 
 PACKAGES = settings.ROOT / "host_tools" / "tasks" / "debian_packages.txt"
 LOCK = settings.ROOT / "requirements.lock"

@@ -18,6 +18,7 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.show import report, run_account, run_document
 from host_tools.show.run_account import Ended
+from host_tools.tasks import determinism_search
 
 Asked = Callable[[], tuple[Sequence[RunSpec], Sequence[Place]]]  # what the command line asks for; it may be Misuse
 
@@ -93,6 +94,8 @@ def run_shown(spec: RunSpec, place: Place, show: Show) -> Judged:
             with contextlib.suppress(QuadraError):  # a page of what there was
                 report.write(judged.judge(RunFolder(error.kept)))
         raise
+    if spec.same_inferences:
+        determinism_search.find(folder, place, show)
     show("compare")
     found = judged.judge(folder)
     show("write the report")

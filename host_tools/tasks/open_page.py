@@ -1,4 +1,4 @@
-"""`inv open`: the page of a run, a bench or a regression run, in a browser."""
+"""`inv open`: the page of a run, a bench, a regression run or a parity run on a device, in a browser."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
 from host_tools.judge import judged
 from host_tools.record import run_folder, schema
-from host_tools.show import bench_page, report
+from host_tools.show import bench_page, device_parity_page, report
 from host_tools.show.regression import page as regression_page
 
-_PAGES = (bench_page.FILE, regression_page.FILE)
+_PAGES = (bench_page.FILE, regression_page.FILE, device_parity_page.FILE)
 _MOST_LISTED = 5
 
 

@@ -7,7 +7,7 @@ came of each.
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.text_table import Table, number, text
 
 _DEADLINE_S = 3600.0
+_SLOWER = 10  # drivers beside the usual ones
 _SHOWN_FAILURES = 40
 
 Column = tuple[str, str, str]  # backend, precision, storage
@@ -53,6 +54,7 @@ class Parity:
     ops: tuple[str, ...]
     columns: tuple[Column, ...]
     cells: dict[tuple[str, Column], Cell]
+    driver: str = ""  # a row of the table of drivers; empty: the usual ones
 
     def failures(self) -> Iterator[str]:
         """A line for each hole and each failed vector."""
@@ -63,8 +65,8 @@ class Parity:
             yield from (f"{where}: {vector}: {reason}" for vector, reason in cell.failures)
 
 
-def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str], None]) -> Parity:
-    """Runs the vectors of `ops` (all when empty); with quick only a few of each."""
+def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str], None], driver: str = "") -> Parity:
+    """Runs the vectors of `ops` (all when empty); with quick only a few of each. driver: a row of the table of drivers."""
     seen: list[dict[str, Any]] = []
 
     def on_line(line: str) -> None:
@@ -76,9 +78,10 @@ def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str]
             show(f"{len(seen) - 1} of {seen[0]['total']} vectors, {last['op']} on {' '.join(_column(last))}")
 
     argv = [sys.executable, "-m", "tests.parity", library, *(["--quick"] if quick else [])]
-    argv += [f"--op={op}" for op in ops]
-    child_process.run(argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S, on_line=on_line)
-    return read(seen)
+    argv += [f"--op={op}" for op in ops] + ([f"--driver={driver}"] if driver else [])
+    deadline_s = _DEADLINE_S * (_SLOWER if driver else 1)
+    child_process.run(argv, cwd=settings.ROOT, timeout_s=deadline_s, on_line=on_line)
+    return replace(read(seen), driver=driver)
 
 
 def read(lines: Sequence[dict[str, Any]]) -> Parity:
@@ -97,7 +100,8 @@ def read(lines: Sequence[dict[str, Any]]) -> Parity:
 
 
 def show(found: Parity, console: Console) -> None:
-    console.print("[bold]Ops: right vectors of all, by backend, precision and storage[/]")
+    where = f" on the driver {escape(found.driver)}" if found.driver else ""
+    console.print(f"[bold]Ops{where}: right vectors of all, by backend, precision and storage[/]")
     for backend in dict.fromkeys(
         backend for backend, _, _ in found.columns
     ):  # side by side they are wider than a terminal
@@ -133,7 +137,7 @@ def to_json(found: Parity) -> dict[str, Any]:
         return {**named, "passed": cell.passed, "total": cell.total, "failures": wrong}
 
     rows = [{"op": op, "cells": [one(c, found.cells[op, c]) for c in found.columns]} for op in found.ops]
-    return {"schema_version": 1, "rows": rows}
+    return {"schema_version": 1, "driver": found.driver, "rows": rows}
 
 
 def fail_if_wrong(found: Parity) -> None:

@@ -23,6 +23,8 @@ _LIFETIMES = ("test_lifetime.py", "test_sanitizers.py")
 _TAKES_DELEGATE = re.compile(r"^def \w+\([^)]*\b(?:library|quadra|quadra_for|unoptimised)\b", re.MULTILINE)
 _NOT_SANITIZED = {
     "test_accelerator.py": "the accelerator loads a library of its own",
+    "test_driver_models.py": "test_models.py runs the models",
+    "test_drivers.py": "its drivers come from packages; test_vectors.py runs the same cases on the usual ones",
     "test_kernel_text.py": "compiles texts: of the delegate little runs that test_vectors.py does not run",
     "test_memory.py": "sanitizers keep freed memory",
     "test_oclgrind.py": "Oclgrind has its own checks, and is too slow with both",

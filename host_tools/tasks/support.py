@@ -4,22 +4,34 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.errors import Misuse
+from host_tools.base.errors import Misuse, RunFailed
+from host_tools.drivers import driver_table
 from host_tools.places import on_host
-from host_tools.record import reading, schema, verdicts
+from host_tools.record import reading, run_folder, schema, verdicts
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments
+from host_tools.tasks import chosen_driver
 
+_NO_NODE = {"first_delegate_node_index": "2147483647"}  # the driver is asked for its device, and compiles nothing
 _GLES = "-gles"  # how the names of OpenGL ES targets end
 
 
-def make_spec(model: str, target: str = "", precision: str = "f32", backend: str = "") -> RunSpec:
-    """backend: opencl, gles, or empty: what the target says."""
+def make_spec(model: str, target: str = "", precision: str = "f32", backend: str = "", driver: str = "") -> RunSpec:
+    """backend: opencl, gles, or empty: what the target says. driver: a row of the table of drivers, whose device is the target."""
     if backend not in ("", "opencl", "gles"):
         raise Misuse("read --backend", f"{backend!r} is not one of opencl, gles", "choose one of these")
+    if driver:
+        if target:
+            came_back = "the driver's own device is the target, and --target names another"
+            raise Misuse(f"plan for the driver {driver}", came_back, "omit one of the two")
+        chosen_driver.find(driver, backend)
+        return from_arguments.make_spec(
+            model, backend="null", precision=precision, driver=driver, peers=(), deadline_s=120.0
+        )
     if backend == "gles":
         target = _of_gles(target or "generic")
     spec = from_arguments.make_spec(model, backend="null", precision=precision, target=target, deadline_s=120.0)
@@ -40,6 +52,8 @@ def _of_gles(target: str) -> str:
 
 def api_of(spec: RunSpec) -> str:
     """The GPU API that the target of `spec` stands for."""
+    if spec.driver:
+        return driver_table.find(spec.driver).backend
     file = spec.options.get("target")
     return reading.json_file(Path(file), schema.Target).api if file else "opencl"
 
@@ -47,6 +61,8 @@ def api_of(spec: RunSpec) -> str:
 def ask(spec: RunSpec, library: Path) -> tuple[schema.Verdicts, verdicts.Verdicts]:
     """The delegate's report by the null backend, and what it says. Misuse where it cannot read the target."""
     with tempfile.TemporaryDirectory(prefix="quadra-support-") as folder:
+        if spec.driver:
+            spec = _for_its_device(spec, library, Path(folder))
         report = on_host.verdicts(spec, library, Path(folder))
     found = verdicts.read(report)
     if found.backend == "none":
@@ -54,6 +70,20 @@ def ask(spec: RunSpec, library: Path) -> tuple[schema.Verdicts, verdicts.Verdict
         target = spec.options.get("target", "generic")
         raise Misuse(f"plan {spec.model.name} for {target}", sentence, "see docs/targets.md")
     return report, found
+
+
+def _for_its_device(spec: RunSpec, library: Path, folder: Path) -> RunSpec:
+    """The spec with the target that the device of its driver is; without the driver, which need not be there to plan for it."""
+    entry = on_host.entered(spec)
+    options = {**entry.options, "backend": api_of(spec), **_NO_NODE}
+    found = on_host.verdicts(structs.replace(spec, options=options), library, folder)
+    if not found.device.target:
+        raise RunFailed(
+            f"ask the driver {spec.driver} for its device", "; ".join(found.backend_notes), "`./inv doctor`"
+        )
+    path = folder / "device.json"
+    run_folder.write_json(path, found.device.target)
+    return structs.replace(spec, driver="", options={**spec.options, "target": str(path)})
 
 
 def to_json(spec: RunSpec, report: schema.Verdicts, found: verdicts.Verdicts) -> dict[str, Any]:

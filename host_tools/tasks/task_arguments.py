@@ -98,8 +98,11 @@ def _set_options(task: ParserContext, words: Sequence[str], positional: list[str
 
 
 def _next_value(task: ParserContext, flag: str, left: list[str]) -> str:
+    """An optional value that is not given is the first of those that are possible."""
     if not left or left[0] == _END or (is_option(left[0]) and " " not in left[0] and _is_known(task, left[0])):
         known = choices.of(task.name or "", str(task.flags[flag].name))
+        if known and task.flags[flag].optional:
+            return known.values[0]
         shown = kind_shown(task.flags[flag])
         do_next = f"give one of {', '.join(known.values)}" if known and not known.other else f"write {flag}={shown}"
         raise Misuse(f"inv {task.name}", f"{flag} needs a value", do_next)

@@ -12,7 +12,9 @@ _OF_TASKS = {
     "bench": ("models", "[MODEL...]"),
     "compare": ("run", "[RUN]"),
     "diff": ("runs", "RUN RUN"),
+    "drivers": ("names", "[NAME...]"),
     "open": ("run", "[RUN|BENCH|REGRESSION]"),
+    "parity": ("op", "[OP...]"),
     "profile": ("run", "[RUN]"),
     "pull": ("run", "[RUN]"),
     "push": ("models", "[MODEL...]"),  # none with --clean

@@ -28,6 +28,7 @@ _CANNOT_EXECUTE, _NOT_FOUND = 126, 127
 _KILLED = 128
 _DEADLINE_S = 3600.0  # it has one of its own, from the RunSpec
 _ELF = b"\x7fELF"
+_CASE = "begin "
 
 
 class Program:
@@ -38,6 +39,7 @@ class Program:
     def __init__(self, pid: int, words: list[str]) -> None:
         self.pid, self.name, self.command_line = pid, os.path.basename(words[0]), " ".join(words)
         self.ended, self.signal = threading.Event(), 0
+        self.dropped: faults.Dropped | None = None  # the connection, while its output was written
 
     def alive(self) -> bool:
         return not self.ended.is_set()
@@ -83,12 +85,14 @@ def _run(call: Call, program: Path, one: Program) -> int:
             cwd=Path(call.files.for_process(call.cwd)),
             env=_environment(call, words),
             check=False,
-            on_line=_telling(call, call.out),
-            on_error_line=_telling(call, call.err),
+            on_line=_watching(call, one, _telling(call, one, call.out)),
+            on_error_line=_telling(call, one, call.err),
             stop=lambda: one.ended.is_set() or call.cancelled.is_set(),
         )
     except QuadraError as error:
         return _refuse(call, error.came_back)
+    if one.dropped:
+        raise one.dropped
     return done.returncode if done.returncode >= 0 else _KILLED + (one.signal or -done.returncode)
 
 
@@ -119,8 +123,8 @@ def _is_elf(path: Path) -> bool:
         return False
 
 
-def _telling(call: Call, write: Callable[[bytes], None]) -> Callable[[str], None]:
-    """Writes lines, with the device's paths in place of ours."""
+def _telling(call: Call, one: Program, write: Callable[[bytes], None]) -> Callable[[str], None]:
+    """Writes lines, with the device's paths in place of ours. Another thread than the command's calls it."""
     root = os.fspath(call.device.root)
 
     def line(text: str) -> None:
@@ -128,16 +132,36 @@ def _telling(call: Call, write: Callable[[bytes], None]) -> Callable[[str], None
             write(os.fsencode(text.replace(root, "") + "\n"))
         except Stopped:
             call.cancelled.set()
+        except faults.Dropped as dropped:
+            one.dropped = dropped
+            call.cancelled.set()
+
+    return line
+
+
+def _watching(call: Call, one: Program, tell: Callable[[str], None]) -> Callable[[str], None]:
+    """The same, until a crash that was asked for: at the beginning of a case, of a program that runs several."""
+
+    def line(text: str) -> None:
+        if not one.alive():
+            return
+        tell(text)
+        fault = call.device.faults.due("app.run") if text.startswith(_CASE) else None
+        if fault and fault.kind == "crash":
+            one.send(signal.SIGSEGV)
 
     return line
 
 
 def _environment(call: Call, words: list[str]) -> dict[str, str]:
     """Threads as the RunSpec in `--folder` says: a phone's GPU has nothing of the kind to be told. What is wrong with
-    the device's GPU is so for every program."""
+    the device's GPU is so for every program. Kernels of cases run once: optimising them would take most of the time."""
     folder = words[words.index("--folder") + 1] if "--folder" in words[:-1] else ""
     cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
     env = {**cpu_drivers.settings(processes.threads(folder)), **cpu_drivers.caches(cache)}
+    if "--cases" in words:
+        once = settings.make_folder(cache / "unoptimised", "QUADRA_DRIVER_CACHE_DIR")
+        env |= {**cpu_drivers.UNOPTIMISED, **cpu_drivers.caches(once)}
     for fault in call.device.faults.all():
         env |= faults.planted(fault)
     return env

@@ -24,6 +24,8 @@ struct State {
   long long dispatches, allocations, compiled;
   unsigned refused_by_number;                /* a hash of that text */
   char refused[kObjects], matched[kObjects]; /* by shader or program */
+  char skips[kObjects];                      /* likewise */
+  long long skippable;                       /* dispatches of such programs */
   unsigned hash[kObjects];                   /* likewise, of the text behind its group's size */
   int group[kObjects][3], query_ns[kObjects];
   unsigned used;  /* the program */
@@ -228,6 +230,7 @@ WRAP(void, ShaderSource,
   state->refused[shader % kObjects] =
       (char)(Refused("refuse_compile", text[0]) || HasTooMany(text[0], group));
   state->matched[shader % kObjects] = (char)Refused("refuse_link", text[0]);
+  state->skips[shader % kObjects] = (char)Matches("skip_in", text[0], -1);
   const char* mistake = strstr(text[0], "#pragma optimize(off)") ? NULL : Fault("miscompiles");
   if (!mistake && !Matches("wrong_sum", text[0], -1)) {
     next_ShaderSource(shader, count, text, sizes);
@@ -240,6 +243,7 @@ WRAP(void, ShaderSource,
 
 WRAP(void, AttachShader, (GLuint program, GLuint shader)) {
   state->refused[program % kObjects] = state->matched[shader % kObjects];
+  state->skips[program % kObjects] = state->skips[shader % kObjects];
   state->hash[program % kObjects] = state->hash[shader % kObjects];
   memcpy(state->group[program % kObjects], state->group[shader % kObjects], 3 * sizeof(int));
   next_AttachShader(program, shader);
@@ -292,13 +296,17 @@ WRAP(void, BufferData, (GLenum target, GLsizeiptr size, const void* data, GLenum
 }
 
 /* lost_after=N: the context is lost after so many dispatches. lost_silently_after=N: and only the
- * question after the reset tells so. */
+ * question after the reset tells so. skip_in=TEXT, skip_every=N: of the dispatches of shaders whose
+ * source has the text, each N-th does nothing. */
 WRAP(void, DispatchCompute, (GLuint x, GLuint y, GLuint z)) {
   const long long after = FaultNumber("lost_after", -1),
                   silently = FaultNumber("lost_silently_after", -1);
   if (state->dispatches == after || state->dispatches == silently) state->lost = 1;
   if (state->dispatches == silently) state->lost_silently = 1;
   ++state->dispatches;
+  if (state->skips[state->used % kObjects] &&
+      ++state->skippable % FaultNumber("skip_every", 1) == 0)
+    return;
   if (!state->lost) next_DispatchCompute(x, y, z);
 }
 

@@ -8,6 +8,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ from host_tools.base.errors import RunFailed
 from host_tools.base.readable import HANDLER
 from host_tools.base.text_table import Table
 from host_tools.build import apk_check
-from host_tools.judge import compare, judged, plan_diff, run_diff
+from host_tools.drivers import driver_table, results
+from host_tools.judge import compare, judged, judged_cases, plan_diff, run_diff
 from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
@@ -34,13 +36,26 @@ from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
     bench_table,
     bisect_table,
+    determinism_table,
+    device_parity_table,
     plan_diff_table,
     replay_table,
     run_account,
     run_diff_table,
 )
 from host_tools.show.regression import table as regression_table
-from host_tools.tasks import advise, caches, devices, doctor, lint, list_models, overflow, parity
+from host_tools.tasks import (
+    advise,
+    caches,
+    devices,
+    doctor,
+    driver_matrix,
+    drivers,
+    lint,
+    list_models,
+    overflow,
+    parity,
+)
 from tests.host_tools import run_folders
 from tests.host_tools.analyse import test_beside
 from tests.host_tools.judge import regress_cases, test_run_diff
@@ -207,6 +222,22 @@ def a_bisection(folder: Path, console: Console) -> None:
 
 
 @case
+def equal_inferences(folder: Path, console: Console) -> None:
+    output = schema.DifferentOutput(
+        index=0, name=LONG, inferences=1234, numbers=65536, different=231, max_error=1.25e-5
+    )
+    other = schema.DifferentOutput(
+        index=1, name=HOSTILE, inferences=9999, numbers=65536, different=65536, max_error="nan"
+    )
+    row = schema.DifferentDispatch(
+        first_in=1234, partition=0, dispatch="012_conv2d_winograd", nodes=list(range(100, 120)), ops="CONV_2D + RELU6",
+        tensor=7, inferences=2345, numbers=16777216, different=65537, max_error=0.0,
+    )  # fmt: skip
+    found = schema.Determinism(ok=False, sentence=LONG, outputs=[output, other], copied=10000, dispatches=[row] * 3)
+    determinism_table.show(found, console)
+
+
+@case
 def two_plans(folder: Path, console: Console) -> None:
     found = plan_diff.PlanDiff(same_kernels=1234)
     found.words = [Line("target", "mali-g76", LONG)]
@@ -292,6 +323,15 @@ def needs_of_this_machine(folder: Path, console: Console) -> None:
 
 
 @case
+def other_drivers(folder: Path, console: Console) -> None:
+    row = replace(
+        driver_table.find("angle"), name="rusticl-26-of-debian", lacks=LONG, too_slow_for=LONG, megabytes=123456
+    )
+    states = [drivers.State(row, word, HOSTILE, LONG) for word in (drivers.HERE, drivers.TO_FETCH, drivers.MISSING)]
+    drivers.show(states, console)
+
+
+@case
 def checks_of_the_sources(folder: Path, console: Console) -> None:
     lint.show([lint.Outcome(check, "", 12345) for check in lint.checks().values()], console)
 
@@ -311,6 +351,29 @@ def all_ops(folder: Path, console: Console) -> None:
     cells = [{"backend": b, "precision": p, "storage": s} for b in backends for p in precisions for s in storages]
     head = {"ops": ["BIDIRECTIONAL_SEQUENCE_LSTM", "ADD"], "cells": cells, "total": 4}
     parity.show(parity.read([head, {"op": "ADD", **cells[3], "case": "c", "wrong": "off by [1]"}] * 1), console)
+
+
+@case
+def drivers_and_what_their_tests_found(folder: Path, console: Console) -> None:
+    found = driver_matrix.Matrix(absent={"rusticl": HOSTILE})
+    for name in (driver.name for driver in driver_table.DRIVERS):
+        row = results.Results(results.Origin(name, "1f" * 32, DEVICE), wall_s=123_456.7)
+        for outcome, kind, precision in product(results.OUTCOMES, results.KINDS, ("f32", "f16")):
+            cases = [results.Case(LONG, outcome, HOSTILE)] * 1_234
+            row.tests[f"{outcome} {kind} {precision}"] = results.Record(f"{LONG}[{MODEL}]", kind, precision, cases)
+        found.rows.append(row)
+    driver_matrix.show(found, console)
+
+
+@case
+def cases_on_a_device(folder: Path, console: Console) -> None:
+    column = "gles/f32_f16/image"
+    rows = [judged_cases.Row(name, "vector", "ADD", column, "wrong", "off by [1]") for name in (LONG, HOSTILE)]
+    found = judged_cases.Found({"manufacturer": "a", "model": DEVICE}, {}, {}, rows=rows, absent={column: ""})
+    found.absent = {"opencl/f32/buffer": HOSTILE}
+    found.tried = [judged_cases.Tried(LONG, column, ("storage buffer",), ("storage buffer", LONG))]
+    found.cost = dict.fromkeys(("runs", "processes", "programs", "pushed_bytes", "pulled_bytes", "seconds"), 123_456)
+    device_parity_table.show(judged_cases.document(found), console)
 
 
 @case

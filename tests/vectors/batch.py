@@ -32,7 +32,7 @@ class Batch(Case):
             try:
                 part.check(replace(outcome, outputs=outputs), tolerance)
             except AssertionError as failure:
-                raise AssertionError(f"{part.id}: {failure}") from failure
+                raise type(failure)(f"{part.id}: {failure}") from failure
             first = end
 
 

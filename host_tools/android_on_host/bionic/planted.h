@@ -59,7 +59,7 @@ static char* with_wrong_kernel(const char* text, size_t* size, double factor) {
     char* changed = malloc(*size + 64);
     if (!changed) return NULL;
     memcpy(changed, text, head);
-    const int more = sprintf(changed + head, " * vec4(%.6ff)", factor);
+    const int more = sprintf(changed + head, " * %.6ff", factor);
     memcpy(changed + head + more, text + head, *size - head + 1);
     *size += (size_t)more;
     return changed;

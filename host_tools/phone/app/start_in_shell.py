@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from host_tools.base.errors import DeviceError, DeviceRefused, DeviceTimedOut, QuadraError, RunFailed
-from host_tools.phone.adb.adb_device import Device
+from host_tools.phone.adb.adb_device import OUTPUT_LIMIT_BYTES, Device
 from host_tools.phone.app import crash
 from host_tools.phone.app.start_app import BROKEN, alive
 
@@ -33,11 +33,19 @@ class ShellStarter:
     def alive(self) -> bool:
         return alive(self.device)
 
-    def start(self, words: Sequence[str], on_stage: Callable[[str], None]) -> Ended:
-        """Runs it to its end, at most deadline_s. Only Ctrl-C raises."""
+    def start(
+        self,
+        words: Sequence[str],
+        on_stage: Callable[[str], None],
+        takes: Callable[[str], bool] = lambda line: False,
+        limit_bytes: int = OUTPUT_LIMIT_BYTES,
+    ) -> Ended:
+        """Runs it to its end, at most deadline_s. takes: keeps a line for itself. Only Ctrl-C raises."""
         ended, stages = Ended(), ["start"]
 
         def line(text: str) -> None:
+            if takes(text):
+                return
             ended.lines.append(text)
             if text.startswith("stage: "):
                 stages.append(text[7:])
@@ -46,7 +54,14 @@ class ShellStarter:
         try:
             # exec: the daemon's hang-up then reaches the program itself.
             argv = ["exec", self.program, *words]
-            done = self.device.shell(argv, timeout_s=self.deadline_s, check=False, on_line=line, step="run the runner")
+            done = self.device.shell(
+                argv,
+                timeout_s=self.deadline_s,
+                check=False,
+                on_line=line,
+                step="run the runner",
+                limit_bytes=limit_bytes,
+            )
         except DeviceTimedOut:
             ended.error = self._late(stages[-1])
         except DeviceError as error:

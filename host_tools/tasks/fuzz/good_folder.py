@@ -154,6 +154,8 @@ FILES: dict[str, Any] = {
         },
         "opencl_devices": [{"name": "Mali-G715", "vendor": "ARM", "version": "OpenCL 3.0", "driver": "3.0"}],
         "gles_devices": [{"error": "no display"}],
+        "driver": "angle",
+        "driver_source": "a package",
         "driver_settings": {"POCL_DEVICES": "basic"},
         "route": "app",
         "device_events": [{"step": "pull", "error": "DeviceLost", "text": "it went away", "time_s": 1.0}],

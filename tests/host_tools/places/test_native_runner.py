@@ -145,6 +145,13 @@ FAULTS = {
     "another library": (None, {"quadra": "runtime"}, 2, ("load tflite_plugin_create_delegate", "ABI")),
     "wrong mode": (None, {"mode": "fast"}, 2, ("read the argument --mode", "fast")),
     "unknown argument": (None, {"speed": "high"}, 2, ("read the argument --speed", "no such argument")),
+    "cases without a pack": (None, {"cases": "bad.tflite"}, 2, ("read the argument --pack", "missing")),
+    "cases that are no list": (
+        None,
+        {"cases": "bad.tflite", "pack": "bad.tflite"},
+        2,
+        ("bad.tflite", "toolkit of the same"),
+    ),
     "nothing said": (None, {"runtime": None}, 2, ("read the argument --runtime", "missing")),
 }
 

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from host_tools.base import cpu_drivers, settings
 from host_tools.base.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
+from host_tools.drivers import gpus
 from host_tools.judge import compare, judged
-from host_tools.places import environment, gpus, interpreters, on_host, reference, worker as host_worker
+from host_tools.places import environment, interpreters, on_host, reference, worker as host_worker
 from host_tools.record import run_folder, schema
 from host_tools.request import float_twins, from_arguments
 from host_tools.show import report, run_account

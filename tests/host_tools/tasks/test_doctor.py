@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from host_tools.base import settings
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 from host_tools.tasks import doctor
 from host_tools.tasks.doctor import Check
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from host_tools.base import child_process, settings
-from host_tools.places import gpus
+from host_tools.drivers import gpus
 from host_tools.tasks import command_line
 
 pytestmark = pytest.mark.slow

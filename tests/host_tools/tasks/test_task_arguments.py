@@ -67,9 +67,14 @@ def test_an_option_takes_its_value_in_each_form_before_and_behind_the_words(task
 
 
 @pytest.mark.parametrize(("task", "flag"), VALUED)
-def test_an_option_without_its_value_is_named(task, flag):
-    words = needed(task, flag)
+def test_an_option_without_its_value_is_named_unless_it_has_one_of_its_own(task, flag):
+    words, argument = needed(task, flag), argument_of(task, flag)
     other = next((one for name, one in OPTIONS if name == task and one != flag), "--help")
+    if argument.optional:
+        switches = [one for name, one in OPTIONS if name == task and not argument_of(name, one).takes_value]
+        for line in ([*words, flag], [*words, flag, *switches]):
+            assert read(task, line).args[argument.name].value == choices_of(task, flag).values[0], line
+        return
     letter = task_arguments.letter_of(flag.removeprefix("--"))
     for written in (flag, *([f"-{letter}"] if letter else [])):
         for line in ([*words, written], [*words, written, other], [*words, written, "--", "x"]):

@@ -10,15 +10,17 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import QuadraError
+from host_tools.drivers.driver import Entry
 
 Devices = list[dict[str, Any]]
 
 _DEADLINE_S = 60.0
+_EGL = "libEGL.so.1"
 _SIMULATOR = "Oclgrind"  # an OpenCL platform for tests, inside a Python package
 _PLATFORM_DEVICE, _PLATFORM_SURFACELESS = 0x313F, 0x31DD  # of EGL
 _OPENGL_ES_API = 0x30A0
@@ -26,20 +28,24 @@ _CONTEXT_3_1 = (0x3098, 3, 0x30FB, 1, 0x3038)  # EGL_CONTEXT_MAJOR_VERSION, 3, â
 _GL_VENDOR, _GL_RENDERER, _GL_VERSION = 0x1F00, 0x1F01, 0x1F02
 
 
-def opencl(env: Mapping[str, str] | None = None) -> Devices:
-    """OpenCL devices that pyopencl sees; one entry with `error` where they cannot be listed."""
-    return _ask("opencl", env)
+def opencl(entry: Entry | None = None) -> Devices:
+    """OpenCL devices that pyopencl sees; one entry with `error` where they cannot be listed.
+
+    entry: of a driver other than the usual one, or environment variables for it.
+    """
+    return _ask("opencl", entry or Entry())
 
 
-def gles(env: Mapping[str, str] | None = None) -> Devices:
+def gles(entry: Entry | None = None) -> Devices:
     """Devices that give an OpenGL ES 3.1 context; one entry with `error` where none does."""
-    return _ask("gles", env)
+    return _ask("gles", entry or Entry())
 
 
-def _ask(api: str, env: Mapping[str, str] | None) -> Devices:
-    more = {**(env or {}), "PYTHONPATH": str(settings.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+def _ask(api: str, entry: Entry) -> Devices:
+    more = {**entry.env, "PYTHONPATH": str(settings.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    argv = [sys.executable, "-m", "host_tools.drivers.gpus", api, entry.options.get("egl_library", _EGL)]
     try:
-        done = child_process.run([sys.executable, "-m", "host_tools.places.gpus", api], timeout_s=_DEADLINE_S, env=more)
+        done = child_process.run(entry.command(argv), timeout_s=_DEADLINE_S, env=more)
         devices: Devices = json.loads(done.stdout.splitlines()[-1])
         return devices
     except (QuadraError, ValueError, IndexError) as error:
@@ -54,6 +60,7 @@ def _list_opencl() -> Devices:
         {
             "platform": f"{platform.name} {platform.version}",
             "name": device.name,
+            "type": _type(device.type),
             "vendor": device.vendor,
             "version": device.version,
             "driver": device.driver_version,
@@ -69,16 +76,21 @@ def _list_opencl() -> Devices:
     ]
 
 
-def load_egl() -> ctypes.CDLL:
-    """The system's EGL library. OSError: there is none."""
-    egl = ctypes.CDLL("libEGL.so.1")
+def _type(bits: int) -> str:
+    """CL_DEVICE_TYPE_â€¦"""
+    return "gpu" if bits & 4 else "cpu" if bits & 2 else "other"
+
+
+def load_egl(library: str = _EGL) -> ctypes.CDLL:
+    """The system's EGL library, or another. OSError: there is none."""
+    egl = ctypes.CDLL(library)
     for name in ("eglGetProcAddress", "eglGetDisplay", "eglCreateContext"):
         getattr(egl, name).restype = ctypes.c_void_p
     return egl
 
 
-def _list_gles() -> Devices:
-    egl = load_egl()
+def _list_gles(library: str) -> Devices:
+    egl = load_egl(library)
     found: Devices = []
     reasons: list[str] = []
     for display in displays(egl):
@@ -128,14 +140,14 @@ def _egl_error(egl: ctypes.CDLL, call: str) -> dict[str, Any]:
     return {"error": f"{call} failed with EGL error 0x{egl.eglGetError():x}"}
 
 
-def main(api: str) -> None:
+def main(api: str, egl_library: str) -> None:
     """The process that is asked: prints the devices as one line of JSON."""
     try:
-        found = {"opencl": _list_opencl, "gles": _list_gles}[api]()
+        found = _list_opencl() if api == "opencl" else _list_gles(egl_library)
     except Exception as error:  # of any library: what it says is the answer
         found = [{"error": f"{type(error).__name__}: {error}"}]
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
