@@ -48,7 +48,7 @@ class OpenCl : public testing::Test {
     ClKernelPrograms programs;
     auto made_by = std::make_shared<ClPrograms>(context_);
     QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, kept, &programs, &binaries_));
-    std::vector<int> refused;
+    Refusal refused;
     return (*executable)->MakeKernels(std::move(programs), std::move(made_by), &refused);
   }
 
