@@ -63,29 +63,28 @@ constexpr Isa kIsas[] = {
 // those only that they name, and the first that fits. Theirs differ by API.
 struct Flushes {
   Api api;
-  const char* words;            // all of them in the vendor, the device's names or its version
-  int first_model, last_model;  // the number behind the words; 0: any
+  const char* vendor;           // empty: any
+  const char* word;             // in the device's names or its version
+  int first_model, last_model;  // of an Adreno; 0: any
   int every;
 };
 constexpr Flushes kFlushes[] = {
     // LiteRT, tflite/delegates/gpu/cl/inference_context.cc, ExecutionHints::Init. clvk knows itself
     // when to begin; Adreno 630 and older have little room for commands.
-    {Api::kOpenCl, "clvk", 0, 0, 0},
-    {Api::kOpenCl, "arm", 0, 0, 24},
-    {Api::kOpenCl, "imagination ge8", 0, 0, 16},
-    {Api::kOpenCl, "imagination rogue", 0, 0, 4},
-    {Api::kOpenCl, "imagination gm9", 0, 0, 4},
-    {Api::kOpenCl, "imagination", 0, 0, 16},
-    {Api::kOpenCl, "qualcomm adreno", 1, 630, 16},
+    {Api::kOpenCl, "", "clvk", 0, 0, 0},
+    {Api::kOpenCl, "arm", "", 0, 0, 24},
+    {Api::kOpenCl, "imagination", "ge8", 0, 0, 16},
+    {Api::kOpenCl, "imagination", "rogue", 0, 0, 4},
+    {Api::kOpenCl, "imagination", "gm9", 0, 0, 4},
+    {Api::kOpenCl, "imagination", "", 0, 0, 16},
+    {Api::kOpenCl, "qualcomm", "adreno", 1, 630, 16},
     // LiteRT, tflite/delegates/gpu/gl/command_queue.cc, NewCommandQueue: older drivers have a
-    // defect
-    // otherwise; Adreno 630 is up to twice as fast so. (It says the same of 505, of which ML
-    // Drift's
-    // OpenGL inference context, InitFromGpuModel, says that one like it fails.)
-    {Api::kGles, "qualcomm adreno", 630, 630, 10},
-    {Api::kGles, "qualcomm", 0, 0, 1},
+    // defect otherwise; Adreno 630 is up to twice as fast so. (It says the same of 505, of which
+    // ML Drift's OpenGL inference context, InitFromGpuModel, says that one like it fails.)
+    {Api::kGles, "qualcomm", "adreno", 630, 630, 10},
+    {Api::kGles, "qualcomm", "", 0, 0, 1},
     // ML Drift, at the same place.
-    {Api::kGles, "arm", 0, 0, 24},
+    {Api::kGles, "arm", "", 0, 0, 24},
 };
 // Where nothing is published. An OpenCL driver that keeps commands until it is told would begin
 // when all of a long plan is there.
@@ -108,31 +107,17 @@ bool HoldsAny(const std::string& text, const char* words) {
   return false;
 }
 
-// Whether it holds all of them, and the number behind the last one's first place; 0: there is none.
-bool HoldsAll(const std::string& text, const char* words, int* number) {
-  size_t at = 0;
-  for (const char* word = words; *word;) {
-    const size_t size = strcspn(word, " ");
-    at = text.find(std::string(word, size));
-    if (at == std::string::npos) return false;
-    word += size;
-    word += strspn(word, " ");
-  }
-  const char* const kDigits = "0123456789";
-  at = std::min(text.find_first_of(kDigits, at), text.size());
-  constexpr int kMost = 10000;
-  for (*number = 0; at < text.size() && strchr(kDigits, text[at]) && *number < kMost; ++at) {
-    *number = *number * 10 + text[at] - '0';
-  }
-  return true;
-}
-
 int FlushEvery(const GpuInfo& info) {
-  const std::string text =
-      info.vendor + Lower(" " + info.name + " " + info.api_version + " " + info.device_name);
+  const std::string text = Lower(info.name + " " + info.api_version + " " + info.device_name);
+  constexpr int kMost = 10000;
+  int model = 0;
+  for (size_t at = text.find_first_of("0123456789", text.find("adreno"));
+       at < text.size() && text[at] >= '0' && text[at] <= '9' && model < kMost; ++at) {
+    model = model * 10 + text[at] - '0';
+  }
   for (const Flushes& row : kFlushes) {
-    int model = 0;
-    if (row.api != info.api || !HoldsAll(text, row.words, &model)) continue;
+    if (row.api != info.api || (*row.vendor && info.vendor != row.vendor)) continue;
+    if (text.find(row.word) == std::string::npos) continue;
     if (row.last_model == 0 || (model >= row.first_model && model <= row.last_model)) {
       return row.every;
     }

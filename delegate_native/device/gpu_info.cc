@@ -40,7 +40,6 @@ int64_t Clamped(int64_t n, const Range& range) {
 template <typename Visitor>
 void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("name", &info->name);
-  v->Text("why", &info->why);
   v->Text("vendor", &info->vendor);
   v->ApiWord("api", &info->api);
   v->Text("opencl_version", &info->opencl_version);
@@ -286,6 +285,8 @@ Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
   if (json.type != Json::Type::kObject) return Unsupported("not an object with a target's keys");
   *info = GpuInfo();
   ReadVisitor reader(json);
+  std::string why;  // it states decisions that are not DecideTarget's: for people, and for a test
+  reader.Text("why", &why);
   VisitFacts(&reader, info);
   VisitDecisions(&reader, info);  // a CPU's own vector width is a fact, too
   QUADRA_RETURN_IF_ERROR(reader.status());

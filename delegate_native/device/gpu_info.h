@@ -23,7 +23,6 @@ enum class Storage : uint8_t { kBuffer, kImage2d };
 constexpr int64_t kNoLimit = int64_t{1} << 40;
 
 struct GpuInfo {
-  std::string why;     // of a file, where it states decisions that DecideTarget does not make
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
   std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
   Api api = Api::kOpenCl;

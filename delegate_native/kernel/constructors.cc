@@ -1,8 +1,6 @@
 #include "delegate_native/kernel/constructors.h"
 
 #include <cctype>
-#include <cstring>
-#include <vector>
 
 namespace quadra {
 namespace {
@@ -20,19 +18,19 @@ bool IsType(const std::string& word) {
 
 std::string WithCasts(const std::string& text) {
   std::string made;
-  std::vector<bool> open;  // for each open parenthesis, whether it is a constructor's
+  std::string open;  // for each open parenthesis 'c' where it is a constructor's
   size_t word = std::string::npos;
   for (const char c : text) {
     if (c == '(') {
       const std::string before = word < made.size() ? made.substr(word) : "";
-      open.push_back(IsType(before));
-      if (open.back()) made.replace(word, std::string::npos, "((" + before + ")");
+      open += IsType(before) ? 'c' : ' ';
+      if (open.back() == 'c') made.replace(word, std::string::npos, "((" + before + ")");
     }
     if (!IsWordChar(c)) word = std::string::npos;
     else if (word == std::string::npos) word = made.size();
     made += c;
     if (c != ')' || open.empty()) continue;
-    if (open.back()) made += ')';
+    if (open.back() == 'c') made += ')';
     open.pop_back();
   }
   return made;

@@ -1,5 +1,6 @@
 #include "delegate_native/kernel/dialect.h"
 
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/constructors.h"
 #include "delegate_native/kernel/packed_text.h"
@@ -68,8 +69,10 @@ std::string Prelude(const Dialect& dialect, const std::string& sources) {
            " float;\n" + Unpacked(kGlesPrelude) + functions;
   }
   const bool half = dialect.precision != Precision::kF32;
-  return WithCasts(Unpacked(kOpenClPrelude) + functions + (half ? Unpacked(kOpenClHalfs) : "") +
-                   Unpacked(half ? kOpenClHalfLanes : kOpenClLanes));
+  const std::string wide = kHasCpuShapes ? Unpacked(kOpenClWide) : "";
+  const std::string lanes = kHasCpuShapes ? Unpacked(half ? kOpenClHalfLanes : kOpenClLanes) : "";
+  return WithCasts(Unpacked(kOpenClPrelude) + wide + functions +
+                   (half ? Unpacked(kOpenClHalfs) : "") + lanes);
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,

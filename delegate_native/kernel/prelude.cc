@@ -9,12 +9,9 @@ const char* const kOpenClPrelude = QUADRA_TEXT(R"(
 #pragma OPENCL FP_CONTRACT ON
 typedef float4 vec4;
 typedef float8 vec8;
-typedef float16 vec16;
 typedef int2 ivec2;
 typedef int4 ivec4;
 typedef int8 ivec8;
-typedef int16 ivec16;
-typedef uint16 uvec16;
 typedef float sum_t;
 typedef float4 sum4_t;
 typedef float place_t;
@@ -39,6 +36,16 @@ typedef float place_t;
 __constant sampler_t PIXEL_SAMPLER =
     CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
 #endif
+// As max and min, but NaN stays NaN: it is a finding, not a number to be hidden.
+static inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
+static inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
+)");
+
+// For the kernels that are shaped for CPUs.
+const char* const kOpenClWide = QUADRA_TEXT(R"(
+typedef float16 vec16;
+typedef int16 ivec16;
+typedef uint16 uvec16;
 // A body that is compiled once and called: PoCL compiles a kernel three times. Wide vectors must be
 // asked for by name, or such a function falls back to half of them.
 #define OUTLINED static
@@ -48,9 +55,6 @@ __constant sampler_t PIXEL_SAMPLER =
 #define OUTLINED __attribute__((noinline, min_vector_width(512))) static
 #endif
 #endif
-// As max and min, but NaN stays NaN: it is a finding, not a number to be hidden.
-static inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
-static inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
 )");
 
 // Wide kernels (OpenCL only) read single channels, quads and four quads at once from any place, so

@@ -5,7 +5,8 @@
 namespace quadra {
 
 extern const char* const kOpenClPrelude;
-extern const char* const kOpenClLanes;      // follows kOpenClPrelude where tensors are floats
+extern const char* const kOpenClWide;       // follows it where kernels are shaped for CPUs
+extern const char* const kOpenClLanes;      // there, where tensors are floats
 extern const char* const kOpenClHalfs;      // where tensors are kept as halfs
 extern const char* const kOpenClHalfLanes;  // where they are halfs
 extern const char* const kGlesPrelude;

@@ -127,7 +127,7 @@ class OpenClRenderer : public Renderer {
   }
 
   void DefineLanes(const std::string& name, const char* type) {
-    Define(name, "$_lanes", Format("((%s)$_data)", type));
+    if (kHasCpuShapes) Define(name, "$_lanes", Format("((%s)$_data)", type));
   }
 
   std::string parameters_, names_;

@@ -6,12 +6,11 @@ namespace quadra {
 namespace {
 
 // The largest group that compiles; 0: not even one work-item does, or the group must be as it is.
-int MostItems(const fb::Dispatch& dispatch,
-              const Function<bool(const fb::Dispatch&, const Group&)>& compiles) {
+int MostItems(const fb::Dispatch& dispatch, const Build& build) {
   const Group group = GroupOf(dispatch);
   int most = static_cast<int>(ItemsOf(group)) / 2;
-  if (!HasFreeGroup(dispatch) || most == 0 || !compiles(dispatch, Shrunk(group, 1))) return 0;
-  while (most > 1 && !compiles(dispatch, Shrunk(group, most))) most /= 2;
+  if (!HasFreeGroup(dispatch) || most == 0 || !build.Compiles(dispatch, Shrunk(group, 1))) return 0;
+  while (most > 1 && !build.Compiles(dispatch, Shrunk(group, most))) most /= 2;
   return most;
 }
 
@@ -34,8 +33,7 @@ void Refusal::AddLaunch(const fb::Plan& plan, unsigned index) {
   }
 }
 
-Refusal FindRefused(const fb::Plan& plan, const Function<bool(unsigned dispatch)>& is_built,
-                    const Function<bool(const fb::Dispatch&, const Group&)>& compiles) {
+Refusal FindRefused(const fb::Plan& plan, const Build& build) {
   Refusal refusal;
   refusal.stage = Refusal::Stage::kBuild;
   bool is_group = true;  // as far as is known, that all of them are refused for
@@ -43,12 +41,12 @@ Refusal FindRefused(const fb::Plan& plan, const Function<bool(unsigned dispatch)
   for (unsigned i = 0; i < most.size(); ++i) {
     const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
     const unsigned first = FirstOfKernel(plan, i);
-    if (is_built(i)) continue;
+    if (build.Has(dispatch)) continue;
     if (first == i) {
       const auto& program = *plan.programs()->Get(static_cast<unsigned>(dispatch.program()));
       // It may be another kernel of its program that did not compile.
-      if (program.kernels()->size() > 1 && compiles(dispatch, GroupOf(dispatch))) continue;
-      most[i] = is_group ? MostItems(dispatch, compiles) : 0;
+      if (program.kernels()->size() > 1 && build.Compiles(dispatch, GroupOf(dispatch))) continue;
+      most[i] = is_group ? MostItems(dispatch, build) : 0;
       is_group &= most[i] > 0;
     }
     if (most[first] >= 0) refusal.dispatches.push_back({i, most[first]});

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "delegate_native/base/function.h"
 #include "delegate_native/plan/dispatch_group.h"
 
 namespace quadra {
@@ -30,9 +29,18 @@ struct Refusal {
   void AddLaunch(const fb::Plan& plan, unsigned index);
 };
 
+// What a build left, and its compiler.
+class Build {
+ public:
+  virtual bool Has(const fb::Dispatch& dispatch) const = 0;
+  virtual bool Compiles(const fb::Dispatch& dispatch, const Group& group) const = 0;
+
+ protected:
+  ~Build() = default;
+};
+
 // After a build that failed: tries smaller groups for each kernel that is not there.
-Refusal FindRefused(const fb::Plan& plan, const Function<bool(unsigned dispatch)>& is_built,
-                    const Function<bool(const fb::Dispatch&, const Group&)>& compiles);
+Refusal FindRefused(const fb::Plan& plan, const Build& build);
 
 // The plan's first dispatch of the same kernel: in the same group, for its text says that.
 unsigned FirstOfKernel(const fb::Plan& plan, unsigned index);

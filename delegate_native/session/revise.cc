@@ -64,8 +64,7 @@ bool StopHalf(const Refused& refused, Revision* next) {
   next->request.groups.clear();
   const auto& dispatches = refused.refusal.dispatches;
   next->notes.push_back(
-      Format("%s: the driver may refuse arithmetic in float16; float16 is stored, and float32 "
-             "computed",
+      Format("%s: the driver may refuse float16 arithmetic; float32 is computed",
              dispatches.empty() ? "a kernel" : refused.At(dispatches[0].index).name()->c_str()));
   return true;
 }

@@ -291,9 +291,12 @@ bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
 bool Session::AskAgain(const fb::Plan& plan, const Refusal& refusal) {
   Revision next = Revise(request_, refusal, plan, options_.target);
   if (!next.change) return false;
-  Log(1, "the driver refuses a plan: the next one has %s", next.change);
+  Log(0, "the driver refuses a plan: the next one has %s", next.change);  // a line for all kernels
   request_ = std::move(next.request);
-  for (std::string& note : next.notes) Note(std::move(note));
+  for (std::string& note : next.notes) {
+    Log(1, "%s", note.c_str());
+    notes_.push_back(std::move(note));
+  }
   return true;
 }
 

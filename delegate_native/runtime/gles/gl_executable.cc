@@ -98,7 +98,7 @@ Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
     const int64_t uploaded = NowUs();
     Status built = device_->programs->Build(plan_, kept, &programs_, &times->binaries);
     if (!built.ok()) {
-      times->refusal = FindRefused();
+      if (!gl_.lost) times->refusal = FindRefused(plan_, *this);
       if (times->refusal.dispatches.empty()) return built;
       refused = std::move(built);
       return Status();
@@ -111,15 +111,13 @@ Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
   return refused;
 }
 
-Refusal GlExecutable::FindRefused() const {
-  if (gl_.lost) return Refusal();
-  return quadra::FindRefused(
-      plan_, [this](unsigned i) { return ProgramOf(i) != nullptr; },
-      [this](const fb::Dispatch& dispatch, const Group& group) {
-        const auto index = static_cast<unsigned>(dispatch.program());
-        return device_->programs->WithGroup(*plan_.programs()->Get(index), GroupOf(dispatch),
-                                            group) != nullptr;
-      });
+bool GlExecutable::Has(const fb::Dispatch& dispatch) const {
+  return programs_[static_cast<size_t>(dispatch.program())] != nullptr;
+}
+
+bool GlExecutable::Compiles(const fb::Dispatch& dispatch, const Group& group) const {
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  return device_->programs->WithGroup(program, GroupOf(dispatch), group) != nullptr;
 }
 
 Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {

@@ -11,7 +11,7 @@
 
 namespace quadra {
 
-class GlExecutable : public Executable {
+class GlExecutable : public Executable, private Build {
  public:
   GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan);
   ~GlExecutable() override;
@@ -76,7 +76,8 @@ class GlExecutable : public Executable {
   const GlProgramPtr& ProgramOf(unsigned dispatch) const {
     return programs_[static_cast<size_t>(plan_.dispatches()->Get(dispatch)->program())];
   }
-  Refusal FindRefused() const;
+  bool Has(const fb::Dispatch& dispatch) const override;
+  bool Compiles(const fb::Dispatch& dispatch, const Group& group) const override;
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);

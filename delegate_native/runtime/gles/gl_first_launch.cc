@@ -18,31 +18,24 @@ constexpr long kMostHelpers = 3;
 
 class GlExecutable::FirstLaunches {
  public:
-  explicit FirstLaunches(const GlExecutable& executable)
-      : executable_(executable), results_(executable.launches_.size()) {
-    std::vector<const GlProgram*> known;
-    for (unsigned i = 0; i < results_.size(); ++i) {
+  explicit FirstLaunches(const GlExecutable& executable) : executable_(executable) {
+    for (unsigned i = 0; i < executable.launches_.size(); ++i) {
       const GlProgram* program = executable.ProgramOf(i).get();
-      if (program->launched || std::find(known.begin(), known.end(), program) != known.end()) {
-        continue;
-      }
-      known.push_back(program);
-      dispatches_.push_back(i);
+      if (!program->launched && !Holds(program)) launches_.push_back({i, GL_NO_ERROR});
     }
   }
 
-  size_t size() const { return dispatches_.size(); }
+  size_t size() const { return launches_.size(); }
 
   // One group each. A program is taken by one thread only.
   void Work(const GlApi& gl) {
     for (size_t i; (i = next_++) < size() && !gl.lost;) {
-      const unsigned index = dispatches_[i];
-      executable_.BindLaunch(gl, executable_.launches_[index]);
+      First& first = launches_[i];
+      executable_.BindLaunch(gl, executable_.launches_[first.dispatch]);
       gl.DispatchCompute(1, 1, 1);
-      const GLenum code = gl.GetError();
-      if (code == GL_NO_ERROR) continue;
-      const fb::Dispatch& dispatch = *executable_.plan_.dispatches()->Get(index);
-      results_[index] = GlError(gl, Format("launch %s", dispatch.name()->c_str()).c_str(), code);
+      first.code = gl.GetError();
+      // Takes the context's other flags, too, which would be the next launch's.
+      if (first.code != GL_NO_ERROR) static_cast<void>(GlError(gl, "", first.code));
     }
   }
 
@@ -58,22 +51,38 @@ class GlExecutable::FirstLaunches {
 
   // The first that was refused.
   Status Finish(Refusal* refusal) const {
-    Status first;
-    for (unsigned index : dispatches_) {
-      const Status& one = results_[index];
-      if (!one.ok()) refusal->AddLaunch(executable_.plan_, index);
-      else executable_.ProgramOf(index)->launched = true;
-      if (first.ok()) first = one;
-      refusal->all |= !one.ok() && index == dispatches_[0];
-      refusal->all &= !one.ok();
+    Status status;
+    const fb::Plan& plan = executable_.plan_;
+    refusal->all = true;
+    for (const First& first : launches_) {
+      if (first.code == GL_NO_ERROR) {
+        refusal->all = false;
+        executable_.ProgramOf(first.dispatch)->launched = true;
+        continue;
+      }
+      refusal->AddLaunch(plan, first.dispatch);
+      if (!status.ok()) continue;
+      const char* name = plan.dispatches()->Get(first.dispatch)->name()->c_str();
+      status = GlError(executable_.gl_, Format("launch %s", name).c_str(), first.code);
     }
-    return first;
+    return status;
   }
 
  private:
+  struct First {
+    unsigned dispatch;  // the first of its program
+    GLenum code;
+  };
+
+  bool Holds(const GlProgram* program) const {
+    for (const First& first : launches_) {
+      if (executable_.ProgramOf(first.dispatch).get() == program) return true;
+    }
+    return false;
+  }
+
   const GlExecutable& executable_;
-  std::vector<unsigned> dispatches_;  // the first of each program
-  std::vector<Status> results_;       // parallel to the executable's launches
+  std::vector<First> launches_;
   std::atomic<size_t> next_{0};
 };
 

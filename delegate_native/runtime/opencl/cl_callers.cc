@@ -76,7 +76,7 @@ Status ClExecutable::Bind(const std::vector<void*>& objects) {
     if (memory && is_new && IsExternal(memory)) external_.push_back(memory);
     if (status.ok() && memory) {
       status = Point(port, memory);
-    } else if (port.in_place && (was_bound || !any)) {
+    } else if (port.in_place() && (was_bound || !any)) {
       const Status left = Leave(&port);
       if (status.ok()) status = left;
     } else if (was_bound) {
@@ -118,7 +118,7 @@ Status ClExecutable::Exchange(ClContext::Exchange function, const char* tried) {
 int64_t ClExecutable::copied_bytes() const {
   size_t copied = 0;
   for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
-    for (const Port& port : *ports) copied += port.in_place || port.bound ? 0 : port.bytes;
+    for (const Port& port : *ports) copied += port.in_place() || port.bound ? 0 : port.bytes;
   }
   return static_cast<int64_t>(copied);
 }

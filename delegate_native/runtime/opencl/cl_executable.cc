@@ -61,7 +61,7 @@ void ClExecutable::MakePorts() {
   for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
     for (Port& port : *ports) {
       port.is_own &= ports_of[static_cast<size_t>(port.buffer)] == 1;
-      port.in_place = port.is_own && context_->info.shares_host_memory;
+      port.shares = port.is_own && context_->info.shares_host_memory;
     }
   }
 }
@@ -96,7 +96,7 @@ Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memo
   void* data = nullptr;
   if (buffer.kind() == fb::BufferKind_Constant) {
     data = const_cast<uint8_t*>(buffer.data()->data());
-    const bool in_place = context_->info.shares_host_memory && IsAligned(data);
+    const bool in_place = kHasCpuShapes && context_->info.shares_host_memory && IsAligned(data);
     flags = CL_MEM_READ_ONLY | (in_place ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR);
     shares_constants_ |= in_place;
   } else if (kHasCpuShapes && context_->info.shares_host_memory && buffer.bytes() >= kHugePage) {
@@ -163,7 +163,7 @@ Status ClExecutable::MakeMemory() {
       continue;
     }
     const Port* owner = OwnerOf(static_cast<int>(i));
-    if (buffer.bytes() > 0 && !(owner && owner->in_place)) {
+    if (buffer.bytes() > 0 && !(owner && owner->in_place())) {
       QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, &buffers_.back()));
     }
   }
@@ -189,7 +189,7 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
     const int buffer = plan_.regions()->Get(static_cast<unsigned>(arg.index()))->buffer();
     const Port* owner = OwnerOf(buffer);
     if (owner) uses_.push_back({buffer, kernel, index});
-    if (owner && owner->in_place && !owner->in_caller) return Status();
+    if (owner && owner->in_place() && !owner->in_caller) return Status();
     const ClHandle<cl_mem>& part = parts_[static_cast<size_t>(arg.index())];
     const bool in_caller = owner && owner->in_caller;
     cl_mem memory = in_caller ? owner->in_caller.get()
@@ -312,14 +312,23 @@ Status ClExecutable::Compile(const ClPrograms& made_by, const fb::Dispatch& disp
 
 Refusal ClExecutable::FindRefused(const ClKernelPrograms& programs,
                                   const ClPrograms& made_by) const {
-  if (context_->lost) return Refusal();
-  return quadra::FindRefused(
-      plan_,
-      [&](unsigned i) { return programs.count(plan_.dispatches()->Get(i)->entry()->str()) > 0; },
-      [&](const fb::Dispatch& dispatch, const Group& group) {
-        ClHandle<cl_program> made;
-        return Compile(made_by, dispatch, GroupText(false, group), &made).ok();
-      });
+  struct Built final : Build {
+    bool Has(const fb::Dispatch& dispatch) const override {
+      return programs->count(dispatch.entry()->str()) > 0;
+    }
+    bool Compiles(const fb::Dispatch& dispatch, const Group& group) const override {
+      ClHandle<cl_program> made;
+      return self->Compile(*made_by, dispatch, GroupText(false, group), &made).ok();
+    }
+    const ClExecutable* self;
+    const ClKernelPrograms* programs;
+    const ClPrograms* made_by;
+  };
+  Built built;
+  built.self = this;
+  built.programs = &programs;
+  built.made_by = &made_by;
+  return context_->lost ? Refusal() : quadra::FindRefused(plan_, built);
 }
 
 Status ClExecutable::Begin(const std::vector<const void*>& inputs,
@@ -327,7 +336,7 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
   for (size_t i = 0; i < inputs_.size(); ++i) {
     Port& port = inputs_[i];
     if (port.bound) continue;
-    if (port.in_place) {
+    if (port.in_place()) {
       QUADRA_RETURN_IF_ERROR(WorkOn(&port, const_cast<void*>(inputs[i])));
       continue;
     }
@@ -337,7 +346,7 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
     if (code != CL_SUCCESS) return context_->Failed(Format("write input %zu", i).c_str(), code);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i].in_place && !outputs_[i].bound)
+    if (outputs_[i].in_place() && !outputs_[i].bound)
       QUADRA_RETURN_IF_ERROR(WorkOn(&outputs_[i], outputs[i]));
   }
   return Status();
@@ -369,7 +378,7 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
 
 // Memory for a port that is to work on its caller's.
 Status ClExecutable::MakeScratch(Port* port) {
-  if (!port->in_place || port->bound) return Status();
+  if (!port->in_place() || port->bound) return Status();
   cl_int code = CL_SUCCESS;
   cl_mem raw =
       cl_.CreateBuffer(context_->context.get(), CL_MEM_READ_WRITE, port->bytes, nullptr, &code);
@@ -426,7 +435,7 @@ Status ClExecutable::LaunchFirst(int* launched, Refusal* refusal) {
   }
   for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
     for (Port& port : *ports) {
-      Status left = port.in_caller ? Leave(&port) : Status();
+      Status left = port.in_place() && port.in_caller ? Leave(&port) : Status();
       if (status.ok()) status = std::move(left);
     }
   }
@@ -517,7 +526,7 @@ Status ClExecutable::ReadCopy(const fb::Tensor& from, void* to) {
 Status ClExecutable::End(const std::vector<void*>& outputs) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Port& port = outputs_[i];
-    if (port.in_place || port.bound) continue;
+    if (port.in_place() || port.bound) continue;
     QUADRA_RETURN_IF_ERROR(Read(port.buffer, port.offset, port.bytes, CL_FALSE, outputs[i]));
   }
   return Status();

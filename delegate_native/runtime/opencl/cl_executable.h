@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/home_process.h"
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
@@ -44,10 +45,13 @@ class ClExecutable : public Executable {
     int buffer = 0;
     size_t offset = 0, bytes = 0;
     bool is_own = false;         // its buffer serves no other tensor
-    bool in_place = false;       // kernels work on the caller's memory
+    bool shares = false;         // see in_place()
     cl_mem bound = nullptr;      // the caller's buffer, which they work on instead
     void* caller = nullptr;      // that memory,
     ClHandle<cl_mem> in_caller;  // and the buffer over it
+
+    // Whether kernels work on the caller's memory, which only CPUs' drivers can.
+    bool in_place() const { return kHasCpuShapes && shares; }
   };
   struct Launch {
     ClHandle<cl_kernel> kernel;
