@@ -37,20 +37,19 @@ FLUSH = {"opencl": "clFlush", "gles": "glFlush"}
 
 
 @pytest.mark.parametrize(
-    ("backend", "name", "every", "last"),
+    ("backend", "name", "every"),
     [
-        ("opencl", "ARM Mali-G76", 24, 1),
-        ("opencl", "QUALCOMM Adreno(TM) 618", 16, 1),
-        ("opencl", "PowerVR Rogue GM9446", 4, 1),
-        ("opencl", "somebody's", 32, 1),
-        # The last one is the fence's.
-        ("gles", "Qualcomm Adreno (TM) 640", 1, 0),
-        ("gles", "Qualcomm Adreno (TM) 630", 10, 0),
-        ("gles", "ARM Mali-G76", 24, 0),
-        ("gles", "somebody's", 0, 0),
+        ("opencl", "ARM Mali-G76", 24),
+        ("opencl", "QUALCOMM Adreno(TM) 618", 16),
+        ("opencl", "PowerVR Rogue GM9446", 4),
+        ("opencl", "somebody's", 32),
+        ("gles", "Qualcomm Adreno (TM) 640", 1),
+        ("gles", "Qualcomm Adreno (TM) 630", 10),
+        ("gles", "ARM Mali-G76", 24),
+        ("gles", "somebody's", 0),
     ],
 )
-def test_flushes_of_an_inference(quadra, opencl, backend, name, every, last):
+def test_flushes_of_an_inference(quadra, opencl, backend, name, every):
     given = options("", backend, opencl_library=str(opencl), egl_library=str(opencl))
     env = {"DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS_NAME": name}
     one, three = (quadra.run(model(), *[[FEED]] * n, env=env, counter=opencl, **given) for n in (1, 3))
@@ -60,5 +59,6 @@ def test_flushes_of_an_inference(quadra, opencl, backend, name, every, last):
     dispatches = len(partition["dispatches"])
     assert dispatches >= STEPS
     more = three.driver["calls"][FLUSH[backend]] - one.driver["calls"][FLUSH[backend]]
-    assert more == 2 * ((dispatches // every if every else 0) + last)
+    # In OpenCL not behind the last dispatch (test_finish.py).
+    assert more == 2 * ((dispatches - (backend == "opencl")) // every if every else 0)
     assert one.report["device"]["target"]["flush_every"] == every
