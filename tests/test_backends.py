@@ -30,17 +30,20 @@ REFUSED = [
     ("refuse_link=2", "link conv2d"),
     ("out_of_memory=1", "GL_OUT_OF_MEMORY"),
     ("out_of_memory=3", "GL_OUT_OF_MEMORY"),
-]
-# What goes wrong while the model runs.
-BROKEN = [
+    # At the first launch of each program.
     ("lost_after=0", "GL_CONTEXT_LOST"),
-    ("lost_after=1", "GL_CONTEXT_LOST"),
-    ("lost_silently_after=1", "GL_CONTEXT_LOST"),
-    ("map_fails", "map an input"),
-    ("unmap_fails", "the driver lost the memory"),
     ("fence_fails", "wait for the kernels"),
     ("wait_fails", "wait for the kernels"),
     ("never_done", "not done after"),
+]
+LAUNCHED_FIRST, DISPATCHES = 5, 6  # programs of small_model(), and its dispatches
+# What goes wrong while the model runs.
+BROKEN = [
+    (f"lost_after={LAUNCHED_FIRST}", "GL_CONTEXT_LOST"),
+    (f"lost_after={LAUNCHED_FIRST + 1}", "GL_CONTEXT_LOST"),
+    (f"lost_silently_after={LAUNCHED_FIRST + 1}", "GL_CONTEXT_LOST"),
+    ("map_fails", "map an input"),
+    ("unmap_fails", "the driver lost the memory"),
 ]
 # A GPU that has no more than OpenGL ES 3.1 promises, and not all that llvmpipe has besides.
 POOR = (
@@ -205,7 +208,7 @@ def test_what_breaks_while_it_runs_is_an_error_and_the_next_interpreter_works(gl
 
 
 def test_a_context_lost_between_two_invocations(gles):
-    outcome = gles(small_model(), *FEEDS, faults="lost_after=7")
+    outcome = gles(small_model(), *FEEDS, faults=f"lost_after={LAUNCHED_FIRST + DISPATCHES + 1}")
     assert len(outcome.outputs) == 1 and "GL_CONTEXT_LOST" in outcome.error, outcome
     assert "make the delegate and its interpreter anew" in outcome.error
     outcome.error = ""
@@ -230,7 +233,7 @@ def test_a_long_plan_is_handed_to_the_device_as_it_is_queued(quadra, opencl):
     outcome = quadra.run(long.bytes(), FEEDS[0], counter=opencl, **given)
     outcome.check(cpu.run(long.bytes(), FEEDS[0]), 1e-4)
     calls = outcome.driver["calls"]
-    assert calls["clFlush"] == 1 + calls["clEnqueueNDRangeKernel"] // 32 == 3, calls
+    assert calls["clFlush"] == 2 and calls["clEnqueueNDRangeKernel"] > 70, calls
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ assert len({native.contexts(model.delegate).egl_context for model in alone}) == 
     )
 
 
-@pytest.mark.parametrize("fault", ["glDispatchCompute@2=lost", "glGetBufferParameteri64v@1=lost"])
+@pytest.mark.parametrize("fault", ["glDispatchCompute@*=lost", "glGetBufferParameteri64v@1=lost"])
 def test_a_lost_device_is_a_sentence(library, egl, tmp_path, fault):
     driver = compile_driver_faults(tmp_path / "libEGL_faults.so")
     on_gl(

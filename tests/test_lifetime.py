@@ -241,7 +241,7 @@ def test_after_a_lost_context_new_delegates_work_beside_the_old(library, egl, ba
     run(
         library,
         f"""
-os.environ["EGL_FAULTS"] = "lost_after=7"
+os.environ["EGL_FAULTS"] = "lost_after=12"
 one, delegate = opened("gles", egl_library="{egl}")
 right(one)
 def fails():

@@ -69,10 +69,12 @@ std::string Prelude(const Dialect& dialect, const std::string& sources) {
            " float;\n" + Unpacked(kGlesPrelude) + functions;
   }
   const bool half = dialect.precision != Precision::kF32;
+  // A kernel that computes with floats may read what others keep as halfs.
+  const bool has_halfs = sources.find("HALF4") != std::string::npos;
   const std::string wide = kHasCpuShapes ? Unpacked(kOpenClWide) : "";
   const std::string lanes = kHasCpuShapes ? Unpacked(half ? kOpenClHalfLanes : kOpenClLanes) : "";
   return WithCasts(Unpacked(kOpenClPrelude) + wide + functions +
-                   (half ? Unpacked(kOpenClHalfs) : "") + lanes);
+                   (has_halfs ? Unpacked(kOpenClHalfs) : "") + lanes);
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,

@@ -12,7 +12,7 @@ from host_tools.record.case_set import BACKENDS, STORAGES, Column
 DECISIONS = (
     "storage", "vector_width", "vector_registers", "enough_work_items", "winograd_channels", "winograd_tiles",
     "trips_per_second", "reads_buffers_as_images", "flat_group", "has_timer_queries", "compiles_at_dispatch",
-    "one_program", "separate_buffers", "shares_host_memory",
+    "flush_every", "shares_sums", "one_program", "separate_buffers", "shares_host_memory",
 )  # fmt: skip
 _STORAGE_WORDS = {"buffer": "buffer", "image": "image2d"}
 _NEVER = 1 << 20

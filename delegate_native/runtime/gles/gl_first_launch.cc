@@ -33,6 +33,7 @@ class GlExecutable::FirstLaunches {
       First& first = launches_[i];
       executable_.BindLaunch(gl, executable_.launches_[first.dispatch]);
       gl.DispatchCompute(1, 1, 1);
+      gl.MemoryBarrier(GL_ALL_BARRIER_BITS);
       first.code = gl.GetError();
       // Takes the context's other flags, too, which would be the next launch's.
       if (first.code != GL_NO_ERROR) static_cast<void>(GlError(gl, "", first.code));

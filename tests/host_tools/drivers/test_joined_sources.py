@@ -14,7 +14,12 @@ static inline value more(value x) { return TWICE(x); }
 __kernel __attribute__((reqd_work_group_size(8, 8, 1)))
 void work(__global value* p) {
 if (get_global_id(0) > 1) { return; }
-half h = 1.0f; p[0] = more(p[0]) + (float)h;
+#ifdef cl_khr_fp16
+half h = 1.0f;
+#else
+float h = 1.0f;
+#endif
+p[0] = more(p[0]) + (float)h;
 }
 """
 OTHER = """#define TWICE(x) (x)
