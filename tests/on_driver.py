@@ -29,6 +29,7 @@ class OnDriver:
     entry: Entry
     path: Path | None = None
     done: frozenset[str] = frozenset()
+    is_xdists: bool = False  # one of xdist's processes: the one that started them writes
     _open: dict[str, list[results.Case]] = field(default_factory=dict)
     _started: float = field(default_factory=time.monotonic)
 
@@ -62,7 +63,7 @@ class OnDriver:
         return report
 
     def pytest_runtest_logreport(self, report):
-        if not self.path or "PYTEST_XDIST_WORKER" in os.environ:
+        if not self.path or self.is_xdists:
             return
         told = dict(report.user_properties)
         cases = self._open.setdefault(report.nodeid, [])
@@ -80,7 +81,7 @@ class OnDriver:
                 results.append(self.path, results.Record(report.nodeid, kind, told.get("precision", "f32"), found))
 
     def pytest_sessionfinish(self):
-        if self.path and "PYTEST_XDIST_WORKER" not in os.environ:
+        if self.path and not self.is_xdists:
             results.append(self.path, results.Session(time.monotonic() - self._started))
 
 
@@ -108,7 +109,7 @@ def begin(config) -> None:
         raise pytest.UsageError(str(error)) from error
     known = results.read(Path(path)) if path else None
     done = getattr(config, "workerinput", {}).get("driver_done", known.tests if known else ())
-    made = OnDriver(driver, entry, Path(path) if path else None, frozenset(done))
+    made = OnDriver(driver, entry, Path(path) if path else None, frozenset(done), hasattr(config, "workerinput"))
     _begun.append(made)
     config.pluginmanager.register(made, "on-driver")
 

@@ -1,6 +1,7 @@
 """What a parity run on a device has found so far: a folder that grows line by line, so that nothing is done twice."""
 
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -71,7 +72,9 @@ def opened(same: list[str], fresh: bool) -> Log:
         if state == {"same": mark, "finished": False}:
             return Log(folder)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    folder = settings.make_folder(runs_dir / f"{PREFIX}{stamp}", "QUADRA_RUNS_DIR")
+    names = itertools.chain([stamp], (f"{stamp}-{number}" for number in itertools.count(2)))  # several in a second
+    path = next(path for path in (runs_dir / f"{PREFIX}{name}" for name in names) if not path.exists())
+    folder = settings.make_folder(path, "QUADRA_RUNS_DIR")
     run_folder.write_json(folder / _STATE, {"same": mark, "finished": False})
     return Log(folder)
 

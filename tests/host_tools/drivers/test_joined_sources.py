@@ -31,7 +31,14 @@ BORROWS = {
     "a function": "__kernel void other(__global float4* p) { p[0] = more(p[0]); }",
     "a type": "__kernel void other(__global value* p) { p[0] += 1.0f; }",
     "a macro": "__kernel void other(__global float4* p) { p[0] = TWICE(p[0]); }",
-    "an extension": "__kernel void other(__global float* p) { half h = 1.0f; p[0] += h; }",
+    "an extension": """__kernel void other(__global float* p) {
+#ifdef cl_khr_fp16
+half h = 1.0f;
+#else
+float h = 1.0f;
+#endif
+p[0] += h;
+}""",
 }
 
 
