@@ -114,8 +114,10 @@ def test_what_is_refused_is_repeated_alone_and_mended(phone, measured, monkeypat
     assert all("storage image" in one.mends and "no Winograd" not in one.mends for one in found.tried)
 
 
-def test_a_case_that_ends_the_process_costs_itself_alone(phone, measured):
-    """The model of two is begun as the fourth: of the three before, two tell what the APIs are."""
+def test_a_case_that_ends_the_process_costs_itself_alone(phone, measured, monkeypatch, tmp_path):
+    """The model of two is begun as the fourth: of the three before, two tell what the APIs are. Its kernels are not
+    compiled yet, so that it still runs when the signal comes."""
+    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(tmp_path / "nothing-compiled"))
     phone.faults.add("app.run:crash@4")
     phone.faults.add("app.run:crash@6")  # one of the two, alone
     found, _ = measured()
