@@ -72,7 +72,9 @@ def verdicts(cases, found):
     return [rows[n] for n in sorted(rows)]
 
 
-def test_a_case_that_ends_the_process_costs_itself_alone(phone, parts, cases):
+def test_a_case_that_ends_the_process_costs_itself_alone(phone, parts, cases, monkeypatch, tmp_path):
+    # It is still being compiled when the signal comes.
+    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(tmp_path / "nothing-compiled"))
     phone.faults.add("app.run:crash@2")
     found, runner = run(phone, parts, cases, [0, 1, 2])
     right, crashed, last = verdicts(cases, found)
