@@ -63,8 +63,9 @@ constexpr Isa kIsas[] = {
 // those only that they name, and the first that fits. Theirs differ by API.
 struct Flushes {
   Api api;
-  const char* vendor;           // empty: any
-  const char* word;             // in the device's names or its version
+  // Not pointers, each of which the loader would have to set.
+  char vendor[12];              // empty: any
+  char word[7];                 // in the device's names or its version
   int first_model, last_model;  // of an Adreno; 0: any
   int every;
 };
@@ -150,14 +151,14 @@ void DecideCpu(GpuInfo* info) {
   info->vector_width = info->vector_width >= 16 ? 16 : 8;
   info->vector_registers = info->vector_width * 2;
   for (const Isa& isa : kIsas) {
-    if (!HoldsAny(target, isa.words)) continue;
+    if (!kHasCpuShapes || !HoldsAny(target, isa.words)) continue;
     name = isa.name;
     info->vector_width = isa.width;
     info->vector_registers = isa.registers;
     break;
   }
   if (!kHasCpuShapes) info->vector_width = 4;
-  info->shares_host_memory = HoldsAny(target, "pocl");
+  info->shares_host_memory = kHasCpuShapes && HoldsAny(target, "pocl");
   info->trips_per_second = kNoLimit;
   info->winograd_channels = 64;
   info->winograd_tiles = 4;

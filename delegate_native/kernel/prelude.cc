@@ -136,9 +136,6 @@ float log_of(float v) { return log_of(vec4(v)).x; }
 #define log log_of
 )");
 
-// The text of a part that only CPU-shaped kernels use.
-constexpr const char* Wide(const char* text) { return kHasCpuShapes ? text : ""; }
-
 // Functions that few kernels call: a program has those that it uses. A null text is the other
 // language's.
 const PreludePart kPreludeParts[] = {
@@ -269,35 +266,35 @@ static inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, floa
   return mix(min(max(v, vec4(low)), vec4(high)), v, isnan(v));
 }
 )")},
+#if QUADRA_CPU_SHAPES
     // The same of four pixels, where CPU-shaped kernels write them at once.
-    {"four_of(", Wide("static inline vec16 four_of(vec4 v) { return vec16(v, v, v, v); }\n"), ""},
+    {"four_of(", "static inline vec16 four_of(vec4 v) { return vec16(v, v, v, v); }\n", ""},
     {"wide_above(",
-     Wide("static inline vec16 wide_above(vec16 v, vec16 low) { return v < low ? low : v; }\n"),
-     ""},
+     "static inline vec16 wide_above(vec16 v, vec16 low) { return v < low ? low : v; }\n", ""},
     {"wide_below(",
-     Wide("static inline vec16 wide_below(vec16 v, vec16 high) { return v > high ? high : v; }\n"),
-     ""},
+     "static inline vec16 wide_below(vec16 v, vec16 high) { return v > high ? high : v; }\n", ""},
     {"wide_bounded(",
-     Wide(QUADRA_TEXT(R"(static inline vec16 wide_bounded(vec16 v, float low, float high) {
+     QUADRA_TEXT(R"(static inline vec16 wide_bounded(vec16 v, float low, float high) {
   v = v < low ? low : v;
   return v > high ? high : v;
 }
-)")),
+)"),
      ""},
     {"wide_onto_grid(",
-     Wide(QUADRA_TEXT(
+     QUADRA_TEXT(
          R"(static inline vec16 wide_onto_grid(vec16 v, float inverse, float scale, float low, float high) {
   return onto_grid_of(vec16, v);
 }
-)")),
+)"),
      ""},
     {"wide_with_zeros_from(",
-     Wide(QUADRA_TEXT(R"(static inline vec16 wide_with_zeros_from(vec16 v, int n) {
+     QUADRA_TEXT(R"(static inline vec16 wide_with_zeros_from(vec16 v, int n) {
   return vec16(with_zeros_from(v.s0123, n), with_zeros_from(v.s4567, n),
                with_zeros_from(v.s89ab, n), with_zeros_from(v.scdef, n));
 }
-)")),
+)"),
      ""},
+#endif
     {nullptr, nullptr, nullptr},
 };
 
