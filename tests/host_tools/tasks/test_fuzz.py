@@ -147,7 +147,7 @@ def test_the_same_seed_makes_the_same_cases(fuzzer, fake, monkeypatch):
 def test_the_options_and_keys_that_are_mutated_are_those_that_there_are():
     table = (NATIVE / "delegate" / "options.def").read_text()
     assert sorted(option_fuzzer.OPTIONS) == sorted(re.findall(r"^QUADRA_OPTION\((\w+)", table, re.MULTILINE))
-    read = re.findall(r'v->(\w+)\("(\w+)"', (NATIVE / "device" / "gpu_info.cc").read_text())
+    read = re.findall(r'(?:v->|reader\.)(\w+)\("(\w+)"', (NATIVE / "device" / "gpu_info.cc").read_text())
     mutated = {
         *option_fuzzer.NUMBERS,
         *option_fuzzer.LISTS,
