@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from host_tools.base.close_names import did_you_mean
-from host_tools.base.errors import Misuse
-from host_tools.drivers import angle_compiler, clang, glslang, wheel_compilers
+from host_tools.drivers import angle_compiler, clang, glslang, rows, wheel_compilers
 from host_tools.drivers.compiler import Compiler
 
 COMPILERS = (
@@ -19,9 +17,4 @@ COMPILERS = (
 
 def find(name: str) -> Compiler:
     """The row of this name. Misuse: there is none."""
-    for compiler in COMPILERS:
-        if compiler.name == name:
-            return compiler
-    names = [compiler.name for compiler in COMPILERS]
-    do_next = did_you_mean(name, names, f"there are {', '.join(names)}")
-    raise Misuse(f"find the compiler {name}", "no row has this name", do_next)
+    return rows.find("compiler", COMPILERS, name)

@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from host_tools.base import cpu_drivers
-from host_tools.base.close_names import did_you_mean
-from host_tools.base.errors import Misuse, ToolMissing
+from host_tools.base.errors import ToolMissing
 from host_tools.build import bazel
-from host_tools.drivers import angle, gpu, oclgrind, rusticl
+from host_tools.drivers import angle, gpu, oclgrind, rows, rusticl
 from host_tools.drivers.driver import Driver, Entry
 
 
@@ -68,9 +67,4 @@ DRIVERS = (*_USUAL, *(_phone(driver) for driver in _USUAL if driver.name in ("po
 
 def find(name: str) -> Driver:
     """The row of this name. Misuse: there is none."""
-    for driver in DRIVERS:
-        if driver.name == name:
-            return driver
-    names = [driver.name for driver in DRIVERS]
-    do_next = did_you_mean(name, names, f"there are {', '.join(names)}")
-    raise Misuse(f"find the driver {name}", "no row has this name", do_next)
+    return rows.find("driver", DRIVERS, name)

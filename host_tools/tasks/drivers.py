@@ -10,11 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.close_names import did_you_mean
-from host_tools.base.errors import Misuse, QuadraError, ToolMissing, worst
+from host_tools.base.errors import QuadraError, ToolMissing, worst
 from host_tools.base.progress import progress
 from host_tools.base.text_table import Table, text, word
-from host_tools.drivers import compiler_table, driver_table
+from host_tools.drivers import compiler_table, driver_table, rows as row_table
 from host_tools.drivers.compiler import Compiler
 from host_tools.drivers.driver import Driver
 from host_tools.record.verdicts import APIS
@@ -41,12 +40,7 @@ def rows() -> list[AnyRow]:
 
 def named(names: Sequence[str]) -> list[AnyRow]:
     """The rows of these names, all without one. Misuse: there is none of a name."""
-    found = {row.name: row for row in rows()}
-    for name in names:
-        if name not in found:
-            do_next = did_you_mean(name, list(found), f"there are {', '.join(found)}")
-            raise Misuse(f"find the driver {name}", "no row has this name", do_next)
-    return [found[name] for name in names or found]
+    return [row_table.find("driver", rows(), name) for name in names] or rows()
 
 
 def fetch(chosen: Sequence[AnyRow]) -> None:
