@@ -21,7 +21,6 @@ ALWAYS = ["angle"]
 # Images and buffers of phones, and the driver's own target, take turns.
 TARGETS = ["", "adreno-640-gles", "generic-gles"]
 SMALL_MODELS = ["mediapipe/face_detection_short_range", "hand_recrop"]
-INEXACT = ("SIN", "COS", "Landmarks2TransformMatrix")  # with ANGLE's sine: by 10 times the tolerance and more
 
 
 @pytest.fixture(scope="module", params=ALWAYS)
@@ -55,12 +54,8 @@ def _firsts() -> list:
     for case in all_cases():
         if case.place == "gpu":
             seen.setdefault(case.op, case)
-    exact = batches([case for op, case in seen.items() if op not in INEXACT], key=lambda case: None)
-    known = pytest.mark.xfail(reason="OpenGL ES promises no more than this driver's sine has", strict=True)
-    return [
-        *[pytest.param(case, TARGETS[i % len(TARGETS)], id=case.id) for i, case in enumerate(exact)],
-        *[pytest.param(seen[op], "", id=seen[op].id, marks=known) for op in INEXACT],
-    ]
+    joined = batches(list(seen.values()), key=lambda case: None)
+    return [pytest.param(case, TARGETS[i % len(TARGETS)], id=case.id) for i, case in enumerate(joined)]
 
 
 @pytest.mark.parametrize(("case", "target"), _firsts())

@@ -311,7 +311,7 @@ const Op kElementwiseOps[] = {
 
     Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, "max($a, -$a)"),
     Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)"),
-    Unary("cos", kTfLiteBuiltinCos, 2, "cos($a)"),
+    Unary("cos", kTfLiteBuiltinCos, 2, "cosine($a)"),
     Unary("elu", kTfLiteBuiltinElu, 1,
           QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), exp_less_one($a), $a)")),
     Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)"),
@@ -355,7 +355,7 @@ const Op kElementwiseOps[] = {
     Row("sign", kTfLiteBuiltinSign, 2, 1, kNumbers,
         QUADRA_TEXT("to_float(is_less(vec4(0.0f), $a) - is_less($a, vec4(0.0f)))"),
         QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))")),
-    Unary("sin", kTfLiteBuiltinSin, 1, "sin($a)"),
+    Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)"),
     Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
     Row("zeros_like", kTfLiteBuiltinZerosLike, 1, 1, kAllElements, "vec4(0.0f)", "ivec4(0)"),
     Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),

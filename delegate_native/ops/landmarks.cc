@@ -119,8 +119,8 @@ if (GLOBAL_X > 0) { return; }
 sum4_t from = read_src(left, 0, 0);
 sum4_t to = read_src(right, 0, 0);
 sum_t turn = target - arc_tangent(vec4(to.y - from.y), vec4(to.x - from.x)).x;
-sum_t c = cos(turn);
-sum_t s = sin(turn);
+sum_t c = cosine(vec4(turn)).x;
+sum_t s = sine(vec4(turn)).x;
 sum_t least_x = 0.0f;
 sum_t least_y = 0.0f;
 sum_t most_x = 0.0f;

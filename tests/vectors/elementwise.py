@@ -47,7 +47,7 @@ _INTS = ((-50, 50), (-50, 50))
 UNARY = [
     Op("ABS", np.abs, ints=((-50, 50),)),
     Op("CEIL", np.ceil),
-    Op("COS", _f64(np.cos), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan,)),
+    Op("COS", _f64(np.cos), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan, np.inf, -np.inf)),
     Op("ELU", _f64(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)), extremes=(np.inf, -np.inf, -100.0)),
     Op("EXP", _f64(np.exp), ((-8, 4),), extremes=(np.inf, -np.inf, np.nan)),
     Op("FLOOR", np.floor),
@@ -59,7 +59,7 @@ UNARY = [
     Op("ROUND", np.rint, special=(0.5, 1.5, 2.5, -0.5, -1.5)),
     Op("RSQRT", _f64(lambda x: 1 / np.sqrt(x)), ((0.01, 9),), special=(1.0, 4.0), extremes=(np.inf, 0.0, -1.0, np.nan)),
     Op("SIGN", np.sign, ints=((-2, 2),), extremes=(np.inf, -np.inf)),
-    Op("SIN", _f64(np.sin), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan,)),
+    Op("SIN", _f64(np.sin), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan, np.inf, -np.inf)),
     Op("SQRT", _f64(np.sqrt), ((0, 9),), special=(0.0, 1.0, 4.0), extremes=(np.inf, -1.0, np.nan)),
     Op("SQUARE", np.square),
 ]  # fmt: skip
@@ -225,6 +225,10 @@ def _onto_steps(x: np.ndarray) -> np.ndarray:
     return np.floor(at.astype(np.float64) + 0.5) * _STEP + _LOW
 
 
+# Where sine or cosine are 0, and large.
+_QUARTERS = tuple(np.float32(np.pi / 2 * n) for n in (1, 2, 3, 100, -101, 1002, -2003, 6366))
+_ENDS = (0.0, -0.0, 1.0, -1.0, 1e-30, 3e38, -3e38, np.inf, -np.inf, np.nan)
+
 CASES = [
     *(case for op in UNARY for case in _unary(op) + _ints(op)),
     *(case for op in BINARY for case in _binary(op) + _ints(op)),
@@ -234,6 +238,13 @@ CASES = [
          lambda a, b: np.clip(a - b, 0, 6)),
     Case("POW", "negative_base", [Feed((1, 3, 3, 5), -3, -1)], lambda m, x: m.elementwise("POW", x, np.array([2, 3, -1, 0, -2], np.float32)),
          lambda x: np.power(x.astype(np.float64), [2.0, 3.0, -1.0, 0.0, -2.0])),
+    *(
+        Case(name, "far_angles", [Feed((1, 8, 8, 8), -1e4, 1e4, special=_QUARTERS)],
+             lambda m, x, name=name: m.elementwise(name, x), _f64(function), half=False)
+        for name, function in (("SIN", np.sin), ("COS", np.cos))
+    ),
+    Case("ATAN2", "signs_and_ends", [Feed((5, 20), special=_ENDS * 10)] * 2,
+         lambda m, y, x: m.elementwise("ATAN2", y, x), _f64(np.arctan2), half=False),
     Case("ADD_N", "three", [(1, 4, 5, 6)] * 3, lambda m, *x: m.op("ADD_N", x, x[0].shape), lambda a, b, c: a + b + c),
     Case("ADD_N", "one_three_times", [(2, 3, 5)], lambda m, x: m.op("ADD_N", [x, x, x], x.shape), lambda x: 3 * x),
     Case("ADD", "int32", [Feed((2, 3, 4, 5), -9, 9, dtype="int32"), Feed((5,), -9, 9, dtype="int32")], lambda m, a, b: m.add(a, b), np.add),
