@@ -33,6 +33,12 @@ std::string BuildLog(const ClContext& context, cl_program program) {
   return log;
 }
 
+// Some compilers know halfs that their device does not have: the device's word counts.
+cl_int BuildFor(const ClContext& context, cl_program program, std::string options) {
+  if (!context.info.supports_fp16) options += " -D NO_HALFS";
+  return context.api.BuildProgram(program, 1, &context.device, options.c_str(), nullptr, nullptr);
+}
+
 }  // namespace
 
 ClProgram ClPrograms::Find(const std::string& key) {
@@ -60,7 +66,7 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
   if (!raw || code != CL_SUCCESS)
     return context_->Failed("give a program's text to the driver", code);
   ClHandle<cl_program> handle(raw, cl.ReleaseProgram);
-  code = cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr);
+  code = BuildFor(*context_, raw, options);
   if (MayBeLost(code)) return context_->Failed(Format("compile %s", entries.c_str()).c_str(), code);
   if (code != CL_SUCCESS) {
     return DeviceFailed(
@@ -83,7 +89,7 @@ ClHandle<cl_program> ClPrograms::FromBinary(const fb::ProgramBinary& binary,
                                               &bytes, &of_device, &code);
   if (raw) handle = ClHandle<cl_program>(raw, cl.ReleaseProgram);
   if (raw && code == CL_SUCCESS && of_device == CL_SUCCESS &&
-      cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr) == CL_SUCCESS) {
+      BuildFor(*context_, raw, options) == CL_SUCCESS) {
     return handle;
   }
   Log(2, "the driver refused the binary of a program: it is compiled anew");
