@@ -100,6 +100,7 @@ bool Jumps(const std::string& op) {
 // The target with what the request takes away.
 GpuInfo Asked(GpuInfo gpu, const PlanRequest& request) {
   gpu.shares_sums &= request.shares_sums;
+  gpu.max_work_group_size = std::min(gpu.max_work_group_size, request.most_items);
   return gpu;
 }
 

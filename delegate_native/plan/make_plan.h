@@ -53,6 +53,7 @@ struct PlanRequest {
   // Of dispatches, in the place of the kernels' own where these are free (fb::Dispatch.grid); the
   // others, and those that are all 0, stay.
   std::vector<Group> groups;
+  int most_items = INT32_MAX;  // of a group, where the target allows more
 };
 
 // The kernels are in the language of gpu.api. Each of the graph's `tensors` that a kernel stores is

@@ -29,7 +29,7 @@ void Refusal::AddLaunch(const fb::Plan& plan, unsigned index) {
     if (FirstOfKernel(plan, i) != index) continue;
     const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
     const auto items = static_cast<int>(ItemsOf(GroupOf(dispatch)));
-    dispatches.push_back({i, HasFreeGroup(dispatch) ? items / 2 : 0});
+    dispatches.push_back({i, items / 2});
   }
 }
 

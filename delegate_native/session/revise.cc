@@ -58,6 +58,23 @@ bool StopSharing(const Refused& refused, Revision* next) {
   return false;
 }
 
+// A kernel whose group is a part of what it computes, as a recurrent layer's, makes that by the
+// target's limit.
+bool LimitGroups(const Refused& refused, Revision* next) {
+  if (refused.refusal.dispatches.empty()) return false;
+  const Refusal::Dispatch& one = refused.refusal.dispatches[0];
+  const fb::Dispatch& dispatch = refused.At(one.index);
+  // Not all make it so: what was tried already is not tried again.
+  if (HasFreeGroup(dispatch) || one.most_items == 0 || one.most_items >= next->request.most_items) {
+    return false;
+  }
+  next->request.most_items = one.most_items;
+  next->request.groups.clear();
+  next->notes.push_back(Format("%s: the driver refuses its group; none has more than %d",
+                               dispatch.name()->c_str(), one.most_items));
+  return true;
+}
+
 bool StopHalf(const Refused& refused, Revision* next) {
   if (next->request.precision != Precision::kF16) return false;
   next->request.precision = Precision::kF32F16;
@@ -77,6 +94,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"smaller groups", ShrinkGroups},
     {"no shared sums", StopSharing},
+    {"smaller limit", LimitGroups},
     {"no half arithmetic", StopHalf},
 };
 

@@ -91,6 +91,26 @@ TEST_F(ARefusedPlan, SharesSumsStillWhereAnotherKernelIsRefused) {
   EXPECT_EQ(After(Stage::kBuild, {{0, 0}}, {{false}, {false, true}}).change, nullptr);
 }
 
+// A group that its kernel counts on, and that the driver takes if it is smaller.
+TEST_F(ARefusedPlan, LimitsGroupsThatAreNotFree) {
+  request_.groups = {{32, 1, 1}, {0, 0, 0}};
+  const Revision next = After(Stage::kBuild, {{1, 32}}, {{}, {false}});
+  ASSERT_STREQ(next.change, "smaller limit");
+  EXPECT_EQ(next.request.most_items, 32);
+  EXPECT_TRUE(next.request.groups.empty());
+  ASSERT_EQ(next.notes.size(), 1u);
+  EXPECT_EQ(next.notes[0], "001_kernel: the driver refuses its group; none has more than 32");
+  request_ = next.request;
+  builder_.Clear();
+  EXPECT_EQ(After(Stage::kBuild, {{1, 32}}, {{}, {false}}).change, nullptr) << "it was tried";
+  builder_.Clear();
+  EXPECT_EQ(After(Stage::kBuild, {{1, 16}}, {{}, {false}}).request.most_items, 16);
+}
+
+TEST_F(ARefusedPlan, LimitsNoGroupWhereThatIsNotTheReason) {
+  EXPECT_EQ(After(Stage::kBuild, {{1, 0}}, {{}, {false}}).change, nullptr);
+}
+
 TEST_F(ARefusedPlan, ComputesInFloat32Next) {
   request_.precision = Precision::kF16;
   request_.shares_sums = false;

@@ -240,7 +240,7 @@ Status ClExecutable::CheckGroup(unsigned index, Refusal* refusal) const {
   const Group group = GroupOf(dispatch);
   if (takes == 0 || takes >= static_cast<size_t>(ItemsOf(group))) return Status();
   refusal->stage = Refusal::Stage::kBuild;
-  refusal->dispatches.push_back({index, HasFreeGroup(dispatch) ? static_cast<int>(takes) : 0});
+  refusal->dispatches.push_back({index, static_cast<int>(takes)});
   return DeviceFailed("%s: groups of %d x %d x %d work-items; the driver allows %zu for it",
                       dispatch.name()->c_str(), group[0], group[1], group[2], takes);
 }
