@@ -27,8 +27,10 @@ struct Vendor {
 };
 
 constexpr Vendor kVendors[] = {
+#if QUADRA_CPU_SHAPES
     // A CPU that a stand-in shows as a GPU still says whose it is.
     {"cpu", "genuineintel authenticamd", Storage::kBuffer, 16, 4096, 30, 64, 4},
+#endif
     {"qualcomm", "qualcomm adreno", Storage::kImage2d, 24, 1152, 100, 128, 128},
     {"imagination", "imagination powervr", Storage::kImage2d, 16, 4096, 30, 64, 32},
     {"nvidia", "nvidia", Storage::kBuffer, 24, 4096, 1000, 64, 32},
@@ -151,14 +153,13 @@ void DecideCpu(GpuInfo* info) {
   info->vector_width = info->vector_width >= 16 ? 16 : 8;
   info->vector_registers = info->vector_width * 2;
   for (const Isa& isa : kIsas) {
-    if (!kHasCpuShapes || !HoldsAny(target, isa.words)) continue;
+    if (!HoldsAny(target, isa.words)) continue;
     name = isa.name;
     info->vector_width = isa.width;
     info->vector_registers = isa.registers;
     break;
   }
-  if (!kHasCpuShapes) info->vector_width = 4;
-  info->shares_host_memory = kHasCpuShapes && HoldsAny(target, "pocl");
+  info->shares_host_memory = HoldsAny(target, "pocl");
   info->trips_per_second = kNoLimit;
   info->winograd_channels = 64;
   info->winograd_tiles = 4;
@@ -187,7 +188,9 @@ void DecideTarget(GpuInfo* info) {
     if (info->supports_images) info->storage = vendor.storage;
     break;
   }
-  if (info->vendor == "cpu" && info->api == Api::kOpenCl) {
+  // Mesa's llvmpipe makes work-items its lanes, in either API, and ends long loops.
+  if (kHasCpuShapes && info->vendor == "cpu" && info->api == Api::kOpenCl &&
+      !HoldsAny(words, "llvmpipe")) {
     DecideCpu(info);
   } else {
     info->vector_width = 4;

@@ -129,6 +129,14 @@ TEST(Decide, AnotherCpuRuntimeIsBelieved) {
   EXPECT_FALSE(info.shares_host_memory);
 }
 
+// Work-items are its lanes, and it ends loops after 65535 trips.
+TEST(Decide, MesaOnACpuGetsKernelsForGpus) {
+  const GpuInfo info = Cpu("llvmpipe (LLVM 19.1.7, 256 bits)", "OpenCL 3.0", 8);
+  EXPECT_FALSE(info.is_cpu());
+  EXPECT_EQ(info.vector_width, 4);
+  EXPECT_FALSE(info.shares_host_memory);
+}
+
 TEST(Decide, GpusAreNamedAndGetTheirStorage) {
   const GpuInfo adreno = Gpu("QUALCOMM", "QUALCOMM Adreno(TM)", "OpenCL 2.0 Adreno(TM) 640");
   EXPECT_EQ(adreno.vendor, "qualcomm");
