@@ -36,10 +36,10 @@ def small_model() -> bytes:
     return model.bytes()
 
 
-def long_model() -> bytes:
-    """Long enough to be interrupted."""
+def long_model(size: int = 96) -> bytes:
+    """Long enough to be interrupted; a small one where each work-item is interpreted."""
     model = Model()
-    y = model.input((1, 96, 96, 64))
+    y = model.input((1, size, size, 64))
     for i in range(3):
         y = model.conv2d(y, constant(f"lifetime/long{i}", (64, 3, 3, 64)) * 0.05)
     model.output(y)
@@ -346,11 +346,12 @@ right(opened("gles")[0])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_ctrl_c_while_it_runs(library, backend):
     """Python's handler runs on the main thread, when the invocation is over; the model goes on afterwards."""
+    size = 8 if on_driver.sample_only() else 96
     run(
         library,
-        """
-interpreter, delegate = opened(backends[0], long_model())
-feed = [constant("lifetime/long", (1, 96, 96, 64))]
+        f"""
+interpreter, delegate = opened(backends[0], long_model({size}))
+feed = [constant("lifetime/long", (1, {size}, {size}, 64))]
 first = invoke(interpreter, feed)[0]
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,13 @@ class Driver:
     lacks: str = ""  # what it has not, of what the tests ask for
     too_slow_for: str = ""  # what is left out for its speed
     library: Callable[[], Path] | None = None  # the delegate that runs on it; None: the usual one
+    # Its own faults, for which Quadra has no remedy: in which tests (a regular expression of pytest's name), and what they are.
+    faults: tuple[tuple[str, str], ...] = ()
     sample_only: bool = False  # of the tests, for its speed: the first vectors of each op, few random graphs
+
+    def fault(self, test: str) -> str:
+        """The known fault of the driver that a test runs into; empty: none is known."""
+        return next((what for where, what in self.faults if re.search(where, test)), "")
 
     def check(self) -> None:
         self.enter()

@@ -22,7 +22,7 @@ KINDS = {
     "dead lanes": "tests/test_dead_lanes.py",
     "lifetimes": "tests/test_lifetime.py",
 }
-RIGHT, WRONG, REFUSED, SKIPPED = OUTCOMES = ("right", "wrong", "refused", "skipped")
+RIGHT, WRONG, REFUSED, KNOWN, SKIPPED = OUTCOMES = ("right", "wrong", "refused", "known", "skipped")
 _KEPT_FILES = 8  # of a row: what other libraries and other versions of the driver did
 
 
@@ -41,7 +41,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What came of one case: right (note: what is remarkable all the same), wrong, refused or skipped, and why."""
+    """What came of one case: right (note: what is remarkable all the same), wrong, refused, skipped, or known: wrong or refused
+    for a fault of the driver. And why."""
 
     name: str
     outcome: str

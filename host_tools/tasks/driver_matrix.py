@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
 from rich.console import Console
 from rich.markup import escape
 
@@ -23,14 +24,14 @@ from host_tools.base.progress import progress
 from host_tools.base.text_table import Table, number, word
 from host_tools.drivers import driver_table, results
 from host_tools.drivers.driver import Driver
-from host_tools.drivers.results import KINDS, OUTCOMES, REFUSED, RIGHT, SKIPPED, WRONG, Case, Record, Results
+from host_tools.drivers.results import KINDS, KNOWN, OUTCOMES, REFUSED, RIGHT, SKIPPED, WRONG, Case, Record, Results
 
 ALL = "all"
 _PROBE_S, _SESSION_S = 900.0, 3 * 3600.0
 _PROCESSES = 2
 _PART = re.compile(r"\[ *(\d+%)\]\s*$")  # pytest's own count at the end of a line of dots
 _SHOWN_FAULTS, _LONGEST_SHOWN = 40, 300
-_COLORS = {RIGHT: "green", WRONG: "bold red", REFUSED: "bold red", SKIPPED: "yellow"}
+_COLORS = {RIGHT: "green", WRONG: "bold red", REFUSED: "bold red", KNOWN: "yellow", SKIPPED: "yellow"}
 _PRECISIONS = {False: "f32", True: "half"}
 
 
@@ -98,7 +99,7 @@ def run(names: str, fresh: bool, slow: bool) -> Matrix:
                 continue
             except CommandFailed as error:  # what was found until then is shown
                 found.absent[driver.name] = f"not all: {error.came_back}; the same command goes on"
-        if row := results.latest(driver.name):
+        if row := _latest(driver):
             found.rows.append(row)
     return found
 
@@ -122,11 +123,26 @@ def kept(names: str) -> Matrix:
     """What is kept of earlier starts; nothing is run."""
     found = Matrix()
     for driver in chosen(names):
-        if row := results.latest(driver.name):
+        if row := _latest(driver):
             found.rows.append(row)
         else:
             found.absent[driver.name] = f"not tested: nothing is kept; `./inv test --drivers {driver.name}`"
     return found
+
+
+def _latest(driver: Driver) -> Results | None:
+    """What is kept of a row, with the faults of the driver that are known by now."""
+    row = results.latest(driver.name)
+    if not row:
+        return None
+    for name, test in list(row.tests.items()):
+        if what := driver.fault(name):
+            row.tests[name] = structs.replace(test, cases=[_known(case, what) for case in test.cases])
+    return row
+
+
+def _known(case: Case, what: str) -> Case:
+    return structs.replace(case, outcome=KNOWN, reason=what) if case.outcome in (WRONG, REFUSED) else case
 
 
 def _run_row(driver: Driver, fresh: bool, slow: bool, show: Callable[[str], None]) -> None:
@@ -214,21 +230,21 @@ def _show_faults(found: Matrix, console: Console) -> None:
 
 
 def _show_notes(found: Matrix, console: Console) -> None:
-    """Models that half storage alone moves by more than the usual tolerance, and why tests were skipped."""
+    """Models that half storage alone moves by more than the usual tolerance, drivers' known faults, and why tests were skipped."""
     notes, skips = dict[str, list[str]](), Counter[tuple[str, str]]()
     for row in found.rows:
         for test in row.tests.values():
             for case in test.cases:
                 if case.outcome == RIGHT and case.reason:
                     notes.setdefault(case.name, []).append(f"{row.origin.row} {test.precision}: {case.reason}")
-                if case.outcome == SKIPPED:
-                    skips[row.origin.row, case.reason] += 1
+                if case.outcome in (KNOWN, SKIPPED):
+                    skips[f"[yellow]{case.outcome}[/] {row.origin.row}", case.reason] += 1
     if notes:
         console.print("Right by what half storage alone costs, not within 1e-2 of the range:")
     for name, rows in notes.items():
         console.print(f"  {escape(name)}: {escape('; '.join(dict.fromkeys(rows)))}", highlight=False)
-    for (row_name, reason), count in skips.items():
-        console.print(f"[yellow]skipped[/] {row_name}, {count}: {escape(reason)}", highlight=False)
+    for (whose, reason), count in skips.items():
+        console.print(f"{whose}, {count}: {escape(reason)}", highlight=False)
 
 
 def command(row: str, test: str) -> str:

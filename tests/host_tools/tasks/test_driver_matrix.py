@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -50,9 +51,9 @@ def test_the_matrix_counts_each_outcome_of_each_kind(of_angle):
     head, floats, half = (re.split(r"  +", line.strip()) for line in text.splitlines()[:3])
     assert dict(zip(head, floats)) == {
         "driver": "angle", "vectors": "1/3", "models": "–", "dead lanes": "0/1",
-        "wrong": "2", "refused": "1", "skipped": "1", "minutes": "1.5",
+        "wrong": "2", "refused": "1", "known": "0", "skipped": "1", "minutes": "1.5",
     }  # fmt: skip
-    assert half == ["half", "–", "1/1", "–", "0", "0", "0"]  # kinds of which nothing ran are left out
+    assert half == ["half", "–", "1/1", "–", "0", "0", "0", "0"]  # kinds of which nothing ran are left out
     assert "ANGLE 2.1, library 1f1f1f1f1f1f" in text
     assert "angle: not all of its tests have run; `./inv test --drivers angle` goes on" in text
     assert "softpipe: not tested: nothing is kept; `./inv test --drivers softpipe`" in text
@@ -67,6 +68,19 @@ def test_what_is_wrong_is_told_once_with_what_repeats_it(of_angle):
     assert "skipped angle, 1: it has no EGL" in text
 
 
+def test_a_known_fault_of_the_driver_is_told_and_fails_nothing(of_angle, monkeypatch):
+    known = replace(
+        driver_table.find("angle"), faults=((r"sin-gles-own\]", "its sine is rough"), (r"it\[gles\]", "it is tired"))
+    )
+    monkeypatch.setattr(driver_table, "DRIVERS", [known])
+    found = driver_matrix.kept("angle")
+    text = shown(found)
+    assert "known angle, 1: its sine is rough" in text and "known angle, 1: it is tired" in text
+    assert "wrong angle, sin: off by 2" in text, "on another target it is not known"
+    assert found.faults() == 1
+    assert found.rows[0].count("vectors", False) == {"right": 1, "known": 1, "wrong": 1}
+
+
 def test_json_has_all_cells_and_all_that_is_not_simply_right(of_angle, capsys):
     with pytest.raises(JudgementFailed, match="3 cases are wrong or refused"):
         driver_matrix.do(Asked("angle,pocl", results=True, json=True), Console())
@@ -74,7 +88,7 @@ def test_json_has_all_cells_and_all_that_is_not_simply_right(of_angle, capsys):
     [row] = found["rows"]
     assert row["driver"] == "angle" and row["minutes"] == 1.5 and list(found["not_tested"]) == ["pocl"]
     assert row["cells"][0] == {
-        "kind": "vectors", "precision": "f32", "right": 1, "wrong": 2, "refused": 0, "skipped": 0, "seconds": 0.0,
+        "kind": "vectors", "precision": "f32", "right": 1, "wrong": 2, "refused": 0, "known": 0, "skipped": 0, "seconds": 0.0,
     }  # fmt: skip
     assert [case["outcome"] for case in row["cases"]] == ["wrong", "wrong", "skipped", "refused", "right"]
 
