@@ -5,6 +5,8 @@
 
 namespace quadra {
 
+// `above` and `below` are as max and min, but NaN stays NaN: it is a finding, not a number to be
+// hidden.
 const char* const kOpenClPrelude = QUADRA_TEXT(R"(
 #pragma OPENCL FP_CONTRACT ON
 typedef float4 vec4;
@@ -36,18 +38,17 @@ typedef float place_t;
 __constant sampler_t PIXEL_SAMPLER =
     CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
 #endif
-// As max and min, but NaN stays NaN: it is a finding, not a number to be hidden.
 static inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
 static inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
 )");
 
-// For the kernels that are shaped for CPUs.
+// For the kernels that are shaped for CPUs. OUTLINED is a body that is compiled once and called:
+// PoCL compiles a kernel three times. Wide vectors must be asked for by name, or such a function
+// falls back to half of them.
 const char* const kOpenClWide = QUADRA_TEXT(R"(
 typedef float16 vec16;
 typedef int16 ivec16;
 typedef uint16 uvec16;
-// A body that is compiled once and called: PoCL compiles a kernel three times. Wide vectors must be
-// asked for by name, or such a function falls back to half of them.
 #define OUTLINED static
 #ifdef __has_attribute
 #if __has_attribute(min_vector_width)
@@ -72,7 +73,7 @@ typedef float16 __attribute__((aligned(4))) quads_anywhere;
 
 // Four halfs at once: typed where the language has halfs, else by the functions for aligned ones.
 const char* const kOpenClHalfs = QUADRA_TEXT(R"(
-#ifdef cl_khr_fp16
+#if defined(cl_khr_fp16) && !defined(NO_HALFS)
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define HALF4 half4
 #define half4_at(p, i) convert_float4((p)[i])
@@ -93,6 +94,10 @@ const char* const kOpenClHalfLanes = QUADRA_TEXT(R"(
 #define put_quads(v, p) vstore_half16(v, 0, p)
 )");
 
+// Compilers take a choice by lessThan for a max, which loses NaN, and may leave isnan out: NaN is
+// known by its bits. What the language says of exp and log leaves out NaN. It promises nothing
+// relative for tanh near 0 and log near 1, and drivers make (e - 1/e) / (e + 1/e) and log2(x) *
+// ln(2), which lose all digits there: series instead.
 const char* const kGlesPrelude = QUADRA_TEXT(R"(precision highp int;
 #define sum_t highp float
 #define sum4_t highp vec4
@@ -114,32 +119,23 @@ const char* const kGlesPrelude = QUADRA_TEXT(R"(precision highp int;
 #define GROUP_Y (global_y / int(gl_WorkGroupSize.y))
 #define GROUP_Z (global_z / int(gl_WorkGroupSize.z))
 #define GROUP_BARRIER() memoryBarrierShared(); barrier()
-// Compilers take a choice by lessThan for a max, which loses NaN, and may leave isnan out: by the bits.
-bvec4 is_nan(highp vec4 v) { return greaterThan(floatBitsToInt(v) & 0x7fffffff, ivec4(0x7f800000)); }
+bvec4 is_nan(sum4_t v) { return greaterThan(floatBitsToInt(v) & 0x7fffffff, ivec4(0x7f800000)); }
 vec4 above(vec4 v, vec4 low) { return mix(max(v, low), v, is_nan(v)); }
 vec4 below(vec4 v, vec4 high) { return mix(min(v, high), v, is_nan(v)); }
-// What the language says of exp and log leaves out NaN, and the logarithms of 0 and below.
-vec4 exp_of(vec4 v) { return mix(exp(v), v, is_nan(v)); }
-float exp_of(float v) { return exp_of(vec4(v)).x; }
+sum4_t exp_of(sum4_t v) { return mix(exp(v), v, is_nan(v)); }
 #define exp exp_of
-// The language promises nothing relative for tanh near 0 and log near 1, and drivers make
-// (e - 1/e) / (e + 1/e) and log2(x) * ln(2), which lose all digits there: series instead.
 vec4 tanh_of(vec4 v) {
   vec4 z = v * v;
   vec4 small = v * (vec4(105.0f) + vec4(10.0f) * z) / (vec4(105.0f) + z * (vec4(45.0f) + z));
   return mix(mix(tanh(v), small, lessThan(abs(v), vec4(0.5f))), v, is_nan(v));
 }
-float tanh_of(float v) { return tanh_of(vec4(v)).x; }
 #define tanh tanh_of
 vec4 log_of(vec4 v) {
   vec4 s = (v - vec4(1.0f)) / (v + vec4(1.0f));
   vec4 z = s * s;
   vec4 near = (s + s) * (vec4(1.0f) + z * (vec4(0.33333333f) + z * (vec4(0.2f) + z * vec4(0.14285714f))));
-  vec4 far = mix(log(v), vec4(intBitsToFloat(0xff800000)), equal(v, vec4(0.0f)));
-  far = mix(far, vec4(intBitsToFloat(0x7fc00000)), lessThan(v, vec4(0.0f)));
-  return mix(mix(far, near, lessThan(abs(v - vec4(1.0f)), vec4(0.3f))), v, is_nan(v));
+  return mix(mix(log(v), near, lessThan(abs(v - vec4(1.0f)), vec4(0.3f))), v, is_nan(v));
 }
-float log_of(float v) { return log_of(vec4(v)).x; }
 #define log log_of
 )");
 
@@ -213,32 +209,32 @@ const PreludePart kPreludeParts[] = {
 }
 )")},
     // OpenGL ES promises 2^-11 for sin and cos, between -pi and pi, and 4096 ulp for atan, and some
-    // drivers give no more. The sine of v and so many quarter turns: v is reduced by pi / 2 in three
-    // parts, exactly up to 8192 quarters; what is beyond is the driver's.
-    {"turned_sine(", "", QUADRA_TEXT(R"(highp vec4 turned_sine(highp vec4 v, int quarters) {
-  highp vec4 n = roundEven(v * 0.63661977f);
-  highp vec4 r = ((v - n * 1.5703125f) - n * 4.837513e-4f) - n * 7.54979e-8f;
+    // drivers give no more. The sine of v and so many quarter turns: v is reduced by pi / 2 in
+    // three parts, exactly up to 8192 quarters; what is beyond is the driver's.
+    {"sine(", QUADRA_TEXT("#define sine(v) sin(v)\n#define cosine(v) cos(v)\n"),
+     QUADRA_TEXT(R"(sum4_t sin_of(sum4_t v, int quarters) {
+  sum4_t n = roundEven(v * 0.63661977f);
+  sum4_t r = ((v - n * 1.5703125f) - n * 4.837513e-4f) - n * 7.54979e-8f;
   ivec4 turn = ivec4(n) + quarters;
-  highp vec4 z = r * r;
-  highp vec4 s = r + r * z * (z * (z * -1.9515296e-4f + 8.3321609e-3f) - 0.16666655f);
-  highp vec4 c = vec4(1.0f) - z * 0.5f + z * z * (z * (z * 2.4433157e-5f - 1.3887316e-3f) + 0.041666646f);
+  sum4_t z = r * r;
+  sum4_t s = r + r * z * (z * (z * -1.9515296e-4f + 8.3321609e-3f) - 0.16666655f);
+  sum4_t c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4433157e-5f - 1.3887316e-3f) + 0.041666646f);
   s = choose(turn & 1, c, s);
   s = choose(turn & 2, -s, s);
   ivec4 is_far = is_less(vec4(12867.0f), abs(v)) & is_less(abs(v), vec4(3.4e38f));
   return choose(is_far, sin(v + float(quarters) * 1.5707963f), s);
 }
+#define sine(v) sin_of(v, 0)
+#define cosine(v) sin_of(v, 1)
 )")},
-    {"sine(", "#define sine(v) sin(v)\n", "#define sine(v) turned_sine(v, 0)\n"},
-    {"cosine(", "#define cosine(v) cos(v)\n", "#define cosine(v) turned_sine(v, 1)\n"},
     {"arc_tangent(", "#define arc_tangent(y, x) atan2(y, x)\n",
-     QUADRA_TEXT(R"(highp vec4 arc_tangent(highp vec4 y, highp vec4 x) {
-  highp vec4 least = min(abs(x), abs(y));
-  highp vec4 most = max(abs(x), abs(y));
-  highp vec4 t = choose(is_equal(least, most), vec4(1.0f), least / most);
-  t = choose(is_equal(least, vec4(0.0f)), vec4(0.0f), t);
+     QUADRA_TEXT(R"(sum4_t arc_tangent(sum4_t y, sum4_t x) {
+  sum4_t least = min(abs(x), abs(y));
+  sum4_t most = max(max(abs(x), abs(y)), 1.0e-37f);
+  sum4_t t = choose(is_equal(least, most), vec4(1.0f), least / most);
   ivec4 is_steep = is_less(vec4(0.41421356f), t);
   t = choose(is_steep, (t - 1.0f) / (t + 1.0f), t);
-  highp vec4 z = t * t;
+  sum4_t z = t * t;
   t += t * z * (z * (z * (z * 0.080537445f - 0.13877686f) + 0.19977711f) - 0.33332950f);
   t += choose(is_steep, vec4(0.78539816f), vec4(0.0f));
   t = choose(is_less(abs(x), abs(y)), 1.5707963f - t, t);

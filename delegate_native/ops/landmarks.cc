@@ -126,7 +126,7 @@ sum_t least_y = 0.0f;
 sum_t most_x = 0.0f;
 sum_t most_y = 0.0f;
 for (int i = 0; i < count; ++i) {
-  sum4_t at = read_src(int(read_subset(i)), 0, 0);
+  sum4_t at = read_src(int(read_subset(min(i, count - 1))), 0, 0);
   sum_t x = at.x * c - at.y * s;
   sum_t y = at.x * s + at.y * c;
   least_x = i == 0 ? x : min(least_x, x);

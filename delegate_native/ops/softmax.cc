@@ -63,7 +63,7 @@ $1
 constexpr const char* kLogPixel = QUADRA_TEXT(R"($0sum4_t sum = exp(tail - top);
 $1
     for (int i = first; i < last; ++i) { sum += exp(read_src(x, y, i) - top); }
-    vec4 shift = top + vec4(log(sum.x + sum.y + sum.z + sum.w));
+    vec4 shift = top + log(vec4(sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) { write_dst(read_src(x, y, i) - shift, x, y, i); }
     write_dst(tail - shift, x, y, last);
 )");

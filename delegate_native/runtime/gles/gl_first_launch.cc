@@ -97,8 +97,8 @@ Status GlExecutable::LaunchFirstHere(int* launched, Refusal* refusal) {
   int count = 0;
   if (all.size() == 0) return Status();
   *launched = static_cast<int>(all.size());
-  if (kHasCpuShapes && most > 0) gl_.Flush();
-  while (kHasCpuShapes && count < std::min(most, static_cast<long>(all.size()) - 1) &&
+  if (most > 0) gl_.Flush();
+  while (count < std::min(most, static_cast<long>(all.size()) - 1) &&
          StartThread("quadra-gles-cc", FirstLaunches::Help, &all, &helpers[count]) == 0) {
     ++count;
   }

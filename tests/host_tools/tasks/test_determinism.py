@@ -179,6 +179,13 @@ def test_processes_that_differ_are_started_again_with_copies_until_it_shows(tmp_
     assert found.outputs[0].max_error == 6.0 and not found.ok
 
 
+def test_of_two_processes_with_copies_neither_is_the_usual_one(tmp_path):
+    wrong, right = [(0, 5, 7, 9)], [(0, 1, 2, 3)]
+    found, _ = search(tmp_path, [[(3,)], [(3,)], [(9,)]], [wrong, right, right], same_processes=3)
+    assert (found.copied, found.copied_different) == (3, 1)
+    assert found.dispatches[0].max_error == 4.0
+
+
 def test_the_usual_result_is_that_of_most_and_each_inference_has_its_own_first_dispatch(tmp_path):
     copied = [[(0, 5, 7, 9), (0, 1, 2, 3), (0, 1, 8, 9), (0, 1, 2, 3), (0, 1, 9, 9), (0, 1, 2, 3), (0, 1, 2, 3)]]
     found, _ = search(tmp_path, [[(9,), (3,), (3,)], [(3,)], [(3,)]], copied, same_inferences=3, same_processes=2)
