@@ -95,7 +95,8 @@ const char* const kOpenClHalfLanes = QUADRA_TEXT(R"(
 )");
 
 // Compilers take a choice by lessThan for a max, which loses NaN, and may leave isnan out: NaN is
-// known by its bits. What the language says of exp and log leaves out NaN. It promises nothing
+// known by its bits. What the language says of exp and log leaves out NaN, and the logarithms of 0
+// and below. It promises nothing
 // relative for tanh near 0 and log near 1, and drivers make (e - 1/e) / (e + 1/e) and log2(x) *
 // ln(2), which lose all digits there: series instead.
 const char* const kGlesPrelude = QUADRA_TEXT(R"(precision highp int;
@@ -126,15 +127,17 @@ sum4_t exp_of(sum4_t v) { return mix(exp(v), v, is_nan(v)); }
 #define exp exp_of
 vec4 tanh_of(vec4 v) {
   vec4 z = v * v;
-  vec4 small = v * (vec4(105.0f) + vec4(10.0f) * z) / (vec4(105.0f) + z * (vec4(45.0f) + z));
+  vec4 small = v * (105.0f + 10.0f * z) / (105.0f + z * (45.0f + z));
   return mix(mix(tanh(v), small, lessThan(abs(v), vec4(0.5f))), v, is_nan(v));
 }
 #define tanh tanh_of
 vec4 log_of(vec4 v) {
-  vec4 s = (v - vec4(1.0f)) / (v + vec4(1.0f));
+  vec4 s = (v - 1.0f) / (v + 1.0f);
   vec4 z = s * s;
-  vec4 near = (s + s) * (vec4(1.0f) + z * (vec4(0.33333333f) + z * (vec4(0.2f) + z * vec4(0.14285714f))));
-  return mix(mix(log(v), near, lessThan(abs(v - vec4(1.0f)), vec4(0.3f))), v, is_nan(v));
+  vec4 near = (s + s) * (1.0f + z * (0.33333333f + z * (0.2f + z * 0.14285714f)));
+  vec4 far = mix(log(v), vec4(intBitsToFloat(-1)), lessThan(v, vec4(0.0f)));
+  far = mix(far, vec4(intBitsToFloat(-8388608)), equal(v, vec4(0.0f)));
+  return mix(mix(far, near, lessThan(abs(v - 1.0f), vec4(0.3f))), v, is_nan(v));
 }
 #define log log_of
 )");
@@ -247,28 +250,28 @@ const PreludePart kPreludeParts[] = {
     // it: 1.2e-7 of each value.
     {"one_and_erf(", "#define one_and_erf(v) erfc((v) * vec4(-0.70710678f))\n",
      QUADRA_TEXT(R"(vec4 one_and_erf(vec4 v) {
-  vec4 z = abs(v) * vec4(0.70710678f);
-  vec4 t = vec4(1.0f) / (vec4(1.0f) + vec4(0.5f) * z);
+  vec4 z = abs(v) * 0.70710678f;
+  vec4 t = 1.0f / (1.0f + 0.5f * z);
   vec4 p = vec4(0.17087277f);
-  p = p * t - vec4(0.82215223f);
-  p = p * t + vec4(1.48851587f);
-  p = p * t - vec4(1.13520398f);
-  p = p * t + vec4(0.27886807f);
-  p = p * t - vec4(0.18628806f);
-  p = p * t + vec4(0.09678418f);
-  p = p * t + vec4(0.37409196f);
-  p = p * t + vec4(1.00002368f);
-  p = p * t - vec4(1.26551223f);
+  p = p * t - 0.82215223f;
+  p = p * t + 1.48851587f;
+  p = p * t - 1.13520398f;
+  p = p * t + 0.27886807f;
+  p = p * t - 0.18628806f;
+  p = p * t + 0.09678418f;
+  p = p * t + 0.37409196f;
+  p = p * t + 1.00002368f;
+  p = p * t - 1.26551223f;
   vec4 tail = t * exp(p - z * z);
-  return choose(is_less(vec4(0.0f), v), vec4(2.0f) - tail, tail);
+  return choose(is_less(vec4(0.0f), v), 2.0f - tail, tail);
 }
 )")},
     // exp(v) - 1, which loses all digits near 0.
     {"exp_less_one(", "#define exp_less_one(v) expm1(v)\n",
      QUADRA_TEXT(R"(vec4 exp_less_one(vec4 v) {
-  vec4 near = v * (vec4(1.0f) + v * (vec4(0.5f) + v * (vec4(0.16666667f) + v * (vec4(0.041666667f) +
-              v * (vec4(0.0083333333f) + v * vec4(0.0013888889f))))));
-  return choose(is_less(abs(v), vec4(0.35f)), near, exp(v) - vec4(1.0f));
+  vec4 near = v * (1.0f + v * (0.5f + v * (0.16666667f + v * (0.041666667f +
+              v * (0.0083333333f + v * 0.0013888889f)))));
+  return choose(is_less(abs(v), vec4(0.35f)), near, exp(v) - 1.0f);
 }
 )")},
     // The nearest number that a quantised tensor holds; between two, the even one. OpenCL: CPUs'
