@@ -59,20 +59,21 @@ bool StopSharing(const Refused& refused, Revision* next) {
 }
 
 // A kernel whose group is a part of what it computes, as a recurrent layer's, makes that by the
-// target's limit.
+// target's limit. Not all do: what was tried already is not tried again.
 bool LimitGroups(const Refused& refused, Revision* next) {
-  if (refused.refusal.dispatches.empty()) return false;
-  const Refusal::Dispatch& one = refused.refusal.dispatches[0];
-  const fb::Dispatch& dispatch = refused.At(one.index);
-  // Not all make it so: what was tried already is not tried again.
-  if (HasFreeGroup(dispatch) || one.most_items == 0 || one.most_items >= next->request.most_items) {
-    return false;
+  for (const Refusal::Dispatch& one : refused.refusal.dispatches) {
+    const fb::Dispatch& dispatch = refused.At(one.index);
+    if (HasFreeGroup(dispatch) || one.most_items == 0 ||
+        one.most_items >= next->request.most_items) {
+      continue;
+    }
+    next->request.most_items = one.most_items;
+    next->request.groups.clear();
+    next->notes.push_back(Format("%s: the driver refuses its group; none has more than %d",
+                                 dispatch.name()->c_str(), one.most_items));
+    return true;
   }
-  next->request.most_items = one.most_items;
-  next->request.groups.clear();
-  next->notes.push_back(Format("%s: the driver refuses its group; none has more than %d",
-                               dispatch.name()->c_str(), one.most_items));
-  return true;
+  return false;
 }
 
 bool StopHalf(const Refused& refused, Revision* next) {

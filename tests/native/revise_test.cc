@@ -107,6 +107,10 @@ TEST_F(ARefusedPlan, LimitsGroupsThatAreNotFree) {
   EXPECT_EQ(After(Stage::kBuild, {{1, 16}}, {{}, {false}}).request.most_items, 16);
 }
 
+TEST_F(ARefusedPlan, LimitsGroupsWhereFreeOnesAreRefusedToo) {
+  EXPECT_EQ(After(Stage::kBuild, {{0, 32}, {1, 32}}, {{}, {false}}).request.most_items, 32);
+}
+
 TEST_F(ARefusedPlan, LimitsNoGroupWhereThatIsNotTheReason) {
   EXPECT_EQ(After(Stage::kBuild, {{1, 0}}, {{}, {false}}).change, nullptr);
 }
