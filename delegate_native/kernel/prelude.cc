@@ -96,9 +96,8 @@ const char* const kOpenClHalfLanes = QUADRA_TEXT(R"(
 
 // Compilers take a choice by lessThan for a max, which loses NaN, and may leave isnan out: NaN is
 // known by its bits. What the language says of exp and log leaves out NaN, and the logarithms of 0
-// and below. It promises nothing
-// relative for tanh near 0 and log near 1, and drivers make (e - 1/e) / (e + 1/e) and log2(x) *
-// ln(2), which lose all digits there: series instead.
+// and below. It promises nothing relative for tanh near 0 and log near 1, and drivers make
+// (e - 1/e) / (e + 1/e) and log2(x) * ln(2), which lose all digits there: series instead.
 const char* const kGlesPrelude = QUADRA_TEXT(R"(precision highp int;
 #define sum_t highp float
 #define sum4_t highp vec4

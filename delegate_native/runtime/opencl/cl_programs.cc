@@ -35,7 +35,7 @@ std::string BuildLog(const ClContext& context, cl_program program) {
 
 // Some compilers know halfs that their device does not have: the device's word counts.
 cl_int BuildFor(const ClContext& context, cl_program program, std::string options) {
-  if (!context.info.supports_fp16) options += " -D NO_HALFS";
+  if (!context.info.Has("cl_khr_fp16")) options += " -D NO_HALFS";
   return context.api.BuildProgram(program, 1, &context.device, options.c_str(), nullptr, nullptr);
 }
 
