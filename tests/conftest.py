@@ -117,23 +117,21 @@ def library() -> Path:
 
 
 @pytest.fixture(scope="session")
-def quadra(library):
-    """The worker process that runs models with the delegate."""
-    worker = Quadra(library, on_driver.entry())
-    yield worker
-    worker.close()
-    _nothing_reported()
+def quadra(library, request):
+    """The worker process that runs models with the delegate. The drivers take kernels as they are: to optimise those of
+    small cases takes longer than it saves. With --slow they do."""
+    yield from _worker(library, {} if request.config.getoption("--slow") else UNOPTIMISED)
 
 
 @pytest.fixture(scope="session")
-def quadra_for(quadra, library, request):
-    """quadra_for(target): the worker for a target by its name. What this machine's drivers would gain by optimising the
-    kernels of small cases is less than the time that takes; with --slow they do, and for real models always."""
-    if request.config.getoption("--slow"):
-        yield lambda target: quadra
-        return
-    worker = Quadra(library, on_driver.entry(), **UNOPTIMISED)
-    yield lambda target: worker
+def quadra_optimised(library):
+    """The worker process for real models: the drivers optimise kernels, as for users."""
+    yield from _worker(library, {})
+
+
+def _worker(library, env):
+    worker = Quadra(library, on_driver.entry(), **env)
+    yield worker
     worker.close()
     _nothing_reported()
 
@@ -142,9 +140,3 @@ def quadra_for(quadra, library, request):
 def cases(request):
     """cases(name, check): a case among several of one test."""
     return on_driver.Cases(request)
-
-
-@pytest.fixture
-def unoptimised(quadra_for):
-    """Compiling the kernels is what takes time: drivers take them as they are."""
-    return quadra_for("generic")

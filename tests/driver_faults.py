@@ -232,7 +232,7 @@ def _baseline(driver: Driver, life: Life) -> Baseline:
 
 def faults(life: Life, base: Baseline, sampled: Container[str] | None = None) -> Iterator[Fault]:
     """Every call in every way. A sample, beside functions that were `sampled` before: the first call in every way, the
-    second and the last in one."""
+    last in one."""
     prefix = "cl" if life.api == "opencl" else ("egl", "gl")
     sample = sampled is not None
     for function, calls in base.calls.items():
@@ -242,7 +242,7 @@ def faults(life: Life, base: Baseline, sampled: Container[str] | None = None) ->
             continue
         ways = (base.ways[function] or "").split()
         for n in range(1, calls + 1):
-            if not sample or n in (1, 2, calls):
+            if not sample or n in (1, calls):
                 yield from (Fault(function, n, way) for way in (ways[:1] if sample and n > 1 else ways))
         if not life.always and not life.options and ways:
             yield Fault(function, 0, "missing")

@@ -24,13 +24,15 @@ _SAMPLED = frozenset()
 @dataclass(frozen=True)
 class Run:
     """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick (None: of all). Of the others
-    `others` are with floats, and one with half in every third op: the runs with half take turns."""
+    `others` are with floats, and one with half in every third op: the runs with half take turns. Runs with a `turn`, 0 or 1,
+    share the cases of shaped ops between them, but on a row of the table of drivers."""
 
     backend: str
     target: str
     precision: str = "f32"
     whole: frozenset[str] | None = _SAMPLED
     others: int = 2
+    turn: int | None = None
 
     @property
     def id(self) -> str:
@@ -45,7 +47,7 @@ class Run:
     def is_quick(self, case: Case, number: int, is_its_turn: bool) -> bool:
         """number: of the case among those of its op that the run takes, from 0."""
         if self.whole is _ALL or case.op in self.whole:
-            return True
+            return self.turn is None or case.op not in _SHAPED or number % 2 == self.turn
         if self.precision != "f32":
             return number == 0 and is_its_turn
         return number < self.others
@@ -60,9 +62,9 @@ class Run:
 RUNS = (
     Run("opencl", "", "f32", _ALL),
     Run("opencl", "adreno-640", "f32", others=1),
-    Run("opencl", "mali-g76-buffers", "f32", _PHONES, others=1),
+    Run("opencl", "mali-g76-buffers", "f32", _PHONES, others=1, turn=0),
     Run("opencl", "generic", "f32"),
-    Run("opencl", "large-tiles", "f32", _SHAPED, others=0),
+    Run("opencl", "large-tiles", "f32", _SHAPED, others=0, turn=1),
     Run("opencl", "cpu-avx512", "f32"),
     Run("opencl", "cpu-avx2", "f32", _SHAPED, others=0),
     Run("opencl", "", "f32_f16"),
@@ -71,9 +73,9 @@ RUNS = (
     Run("opencl", "adreno-640", "f16"),
     Run("opencl", "mali-g76-buffers", "f16"),
     Run("gles", "", "f32", _ALL),
-    Run("gles", "adreno-640", "f32", _SHAPED, others=1),
+    Run("gles", "adreno-640", "f32", _SHAPED, others=1, turn=0),
     Run("gles", "mali-g76-buffers", "f32"),
-    Run("gles", "large-tiles-gles", "f32", _SHAPED, others=0),
+    Run("gles", "large-tiles-gles", "f32", _SHAPED, others=0, turn=1),
     Run("gles", "generic-gles", "f32", _GRAPHS, others=0),
     Run("gles", "", "f32_f16"),
     Run("gles", "adreno-640", "f32_f16"),
@@ -107,8 +109,10 @@ def params(cases: Iterable[Case]) -> list:
 
 
 def _within_reach(run: Run) -> Run:
-    """What a driver has the time for."""
-    return replace(run, whole=_SAMPLED, others=1) if on_driver.sample_only() else run
+    """What a driver has the time for: with `inv test --drivers` more than in each run of all tests."""
+    if on_driver.sample_only():
+        return replace(run, whole=_SAMPLED, others=1)
+    return replace(run, turn=None) if on_driver.session() else run
 
 
 def in_turn(cases: Iterable, places: list, quick: int, name=lambda case: case.id) -> list:

@@ -218,12 +218,12 @@ def poisoned(cut: str) -> tuple[Model, object, np.ndarray]:
         for j, place in enumerate(TARGETS)
     ],
 )
-def test_what_was_cut_off_reaches_no_result(quadra_for, cut, backend, target):
+def test_what_was_cut_off_reaches_no_result(quadra, cut, backend, target):
     model, x, feed = poisoned(cut)
     model.output(*[read(model, x) for read in READERS.values()])
     expected = cpu.run(model.bytes(), [feed])
     assert all(np.isfinite(numbers).all() for numbers in expected), "the case itself is poisoned"
-    quadra_for(target).run(model.bytes(), [feed], **options(target, backend)).check(expected)
+    quadra.run(model.bytes(), [feed], **options(target, backend)).check(expected)
 
 
 @pytest.mark.parametrize(
@@ -234,13 +234,13 @@ def test_what_was_cut_off_reaches_no_result(quadra_for, cut, backend, target):
         for place in TARGETS
     ],
 )
-def test_it_reaches_no_op(quadra_for, cut, backend, target):
+def test_it_reaches_no_op(quadra, cut, backend, target):
     """A reader of every op that takes floats, in one model."""
     model, x, feed = poisoned(cut)
     model.output(*[read(model, x) for read in MORE.values()])
     expected = cpu.run(model.bytes(), [feed])
     assert all(np.isfinite(numbers).all() for numbers in expected), "the case itself is poisoned"
-    quadra_for(target).run(model.bytes(), [feed], **options(target, backend)).check(expected, tolerance=2e-5)
+    quadra.run(model.bytes(), [feed], **options(target, backend)).check(expected, tolerance=2e-5)
 
 
 def test_every_op_has_a_reader_or_a_reason_for_none():
@@ -261,7 +261,7 @@ def _camel(op: str) -> str:
 
 
 @pytest.mark.parametrize(("backend", "target"), TARGETS)
-def test_merged_steps_leave_zeros_too(quadra_for, backend, target):
+def test_merged_steps_leave_zeros_too(quadra, backend, target):
     """A step after a kernel makes something of a zero: here 0 + 3e38 in each lane, which a sum would make infinite. No
     number is subnormal: some drivers take those for zero."""
     model = Model()
@@ -272,4 +272,4 @@ def test_merged_steps_leave_zeros_too(quadra_for, backend, target):
     )
     feed = constant("dead_lanes/steps", (1, 4, 5, 3))
     expected = [np.full((1, 4, 5), 1.8, np.float32)]
-    quadra_for(target).run(model.bytes(), [feed], **options(target, backend)).check(expected)
+    quadra.run(model.bytes(), [feed], **options(target, backend)).check(expected)

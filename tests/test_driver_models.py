@@ -44,7 +44,7 @@ def params() -> list:
 
 
 @pytest.mark.parametrize(("name", "run"), params())
-def test_model_is_right(quadra, model_path, cases, name, run):
+def test_model_is_right(quadra_optimised, model_path, cases, name, run):
     path = model_path(name)
 
     def check() -> str:
@@ -53,7 +53,7 @@ def test_model_is_right(quadra, model_path, cases, name, run):
         feeds = random_feeds(interpreter)
         expected = on_cpu(interpreter, feeds)
         given = options(run.target, run.backend, precision=run.precision)
-        outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, **given)
+        outcome = quadra_optimised.run(path.read_bytes(), feeds, timeout_s=600, **given)
         if name in QUANTISED:
             check_quantised(reference, feeds, outcome)
             return ""

@@ -43,13 +43,13 @@ def overflowing(first: int = 1) -> tuple[bytes, list[np.ndarray]]:
 
 @pytest.mark.parametrize(("backend", "target", "precision"), PLACES)
 @pytest.mark.parametrize("first", [1, 0])
-def test_an_overflow_is_gone(quadra_for, backend, target, precision, first):
+def test_an_overflow_is_gone(quadra, backend, target, precision, first):
     raw, feeds = overflowing(first)
     expected = on_cpu(raw, feeds).get_tensor(on_cpu(raw, feeds).get_output_details()[0]["index"])
     given = options(target, backend, precision=precision)
-    outcome = quadra_for(target).run(raw, feeds, **given)
+    outcome = quadra.run(raw, feeds, **given)
     assert mismatch(outcome.outputs[-1][0], expected, TOLERANCE["f16"]), "half was to overflow"
-    outcome = quadra_for(target).run(raw, feeds, **given, float32_nodes=f"{first}-{first + 2}")
+    outcome = quadra.run(raw, feeds, **given, float32_nodes=f"{first}-{first + 2}")
     assert not outcome.error and not outcome.on_cpu(), outcome.report
     assert not mismatch(outcome.outputs[-1][0], expected, TOLERANCE["f16"])
 
@@ -73,12 +73,12 @@ _EVERY_OP = pytest.mark.parametrize(
 
 
 @_EVERY_OP
-def test_every_op_is_as_exact_as_with_floats(quadra_for, case, backend, target, precision):
+def test_every_op_is_as_exact_as_with_floats(quadra, case, backend, target, precision):
     given = options(target, backend, precision=precision, float32_nodes="0-99999")
-    case.check(quadra_for(target).run(case.model(), case.feeds(), **given), TOLERANCE["f32"])
+    case.check(quadra.run(case.model(), case.feeds(), **given), TOLERANCE["f32"])
 
 
 @_EVERY_OP
-def test_every_op_works_between_half_and_floats(quadra_for, case, backend, target, precision):
+def test_every_op_works_between_half_and_floats(quadra, case, backend, target, precision):
     given = options(target, backend, precision=precision, float32_nodes=",".join(map(str, range(1, 999, 2))))
-    case.check(quadra_for(target).run(case.model(), case.feeds(), **given), TOLERANCE["f16"])
+    case.check(quadra.run(case.model(), case.feeds(), **given), TOLERANCE["f16"])

@@ -92,13 +92,13 @@ def test_vectors_have_every_text_that_models_have(quadra, of_vectors, tmp_path, 
 
 
 @pytest.mark.parametrize(("backend", "target"), [("opencl", "large-tiles"), ("gles", "large-tiles-gles")])
-def test_strips_of_three_pixels_are_right(unoptimised, tmp_path, backend, target):
+def test_strips_of_three_pixels_are_right(quadra, tmp_path, backend, target):
     path = tmp_path / "target.json"
     facts = json.loads((TARGETS / f"{target}.json").read_text())
     path.write_text(json.dumps({**facts, "vector_registers": 16, "enough_work_items": depthwise.STRIPS_OF_3}))
     [case] = batches(STRIPS, most=len(STRIPS))
     dump = tmp_path / "dump"
     how = {**options("", backend, precision="f32"), "target": str(path), "dump_dir": str(dump)}
-    case.check(unoptimised.run(case.model(), case.feeds(), **how), TOLERANCE["f32"])
+    case.check(quadra.run(case.model(), case.feeds(), **how), TOLERANCE["f32"])
     texts = [file.read_text() for file in dump.glob("partition_*/kernels/*depthwise*")]
     assert [text for text in texts if "int x = GLOBAL_X * 3;" in text]

@@ -114,12 +114,6 @@ TOGETHER = batches(ONE_PER_OP, key=lambda case: None)
 _LONG_SUMS = 1e-4  # a sum of 90000 numbers one by one, as CPUs make it, rounds by more than 1e-5
 
 
-@pytest.fixture
-def unoptimised(quadra_for) -> Quadra:
-    """Kernels for small devices run on drivers that take them as they are: compiling them is what takes time."""
-    return quadra_for("generic")
-
-
 def run(
     quadra: Quadra, case: Case, backend: str, target: str = "", precision: str = "f32", tolerance: float = 0.0
 ) -> Outcome:
@@ -157,21 +151,21 @@ def test_large_tensor_is_right_within_what_opengl_es_promises(quadra, case):
 
 
 @pytest.mark.parametrize(("case", "precision"), in_turn(TOGETHER, [("f32",), ("f16",)], 1))
-def test_vector_is_right_within_what_opengl_es_promises(unoptimised, case, precision):
-    assert not run(unoptimised, case, "gles", str(TARGETS / "generic-gles.json"), precision).on_cpu()
+def test_vector_is_right_within_what_opengl_es_promises(quadra, case, precision):
+    assert not run(quadra, case, "gles", str(TARGETS / "generic-gles.json"), precision).on_cpu()
 
 
 @pytest.mark.parametrize(
     ("case", "backend", "flat_group"), in_turn(TOGETHER, [("opencl", 0), ("gles", 0), ("gles", 4)], 1)
 )
-def test_grid_of_too_many_groups_is_dispatched_in_parts(unoptimised, tmp_path, case, backend, flat_group):
+def test_grid_of_too_many_groups_is_dispatched_in_parts(quadra, tmp_path, case, backend, flat_group):
     more = {"flat_group": flat_group} if flat_group else {}
     target = target_file(tmp_path, api=backend, max_groups=[3, 2, 2], **more)
-    assert not run(unoptimised, case, backend, target).on_cpu()
+    assert not run(quadra, case, backend, target).on_cpu()
 
 
 @pytest.mark.parametrize(("backend", "more"), [("opencl", {}), ("gles", {}), ("gles", {"flat_group": 4})])
-def test_a_dispatch_of_too_much_work_is_cut_into_parts(unoptimised, tmp_path, backend, more):
+def test_a_dispatch_of_too_much_work_is_cut_into_parts(quadra, tmp_path, backend, more):
     """By what the target's GPU does in a second; others keep their text. The bits are the same."""
     w = constant("work", (16, 3, 3, 32))
     case = Case(
@@ -182,7 +176,7 @@ def test_a_dispatch_of_too_much_work_is_cut_into_parts(unoptimised, tmp_path, ba
         lambda x: np.tanh(conv2d(x, w)),
     )
     outcomes = [
-        run(unoptimised, case, backend, target_file(tmp_path, api=backend, **more, **rate))
+        run(quadra, case, backend, target_file(tmp_path, api=backend, **more, **rate))
         for rate in ({}, {"trips_per_second": 65536})
     ]
     whole, cut = ([one["kernel"] for one in outcome.report["partitions"][0]["dispatches"]] for outcome in outcomes)
@@ -192,9 +186,9 @@ def test_a_dispatch_of_too_much_work_is_cut_into_parts(unoptimised, tmp_path, ba
 
 
 @pytest.mark.parametrize(("case", "backend"), in_turn(ONE_PER_OP, [("opencl",), ("gles",)], 1))
-def test_small_buffers_and_groups_are_kept_to(unoptimised, tmp_path, case, backend):
+def test_small_buffers_and_groups_are_kept_to(quadra, tmp_path, case, backend):
     target = target_file(tmp_path, api=backend, max_buffer_bytes=8192, max_work_group_size=8, max_work_group=[4, 4, 2])
-    run(unoptimised, case, backend, target)
+    run(quadra, case, backend, target)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -211,12 +205,12 @@ def test_weights_too_large_for_a_buffer_are_cut_by_input_channels(quadra, tmp_pa
     assert not run(quadra, case, backend, target).on_cpu()
 
 
-def test_weights_longer_than_a_row_of_texels_are_cut_by_output_channels(unoptimised, tmp_path):
+def test_weights_longer_than_a_row_of_texels_are_cut_by_output_channels(quadra, tmp_path):
     rows = {"max_image_buffer_width": CUT_ROW, "reads_buffers_as_images": True, "extensions": ["GL_EXT_texture_buffer"]}
     [case] = batches(CUTS)
     for precision, enough in (("f32", 1), ("f16", CUT_SMALL)):
         target = target_file(tmp_path, api="gles", enough_work_items=enough, **rows)
-        outcome = run(unoptimised, case, "gles", target, precision)
+        outcome = run(quadra, case, "gles", target, precision)
         assert not outcome.on_cpu()
         kernels = [one["kernel"] for one in outcome.report["partitions"][0]["dispatches"]]
         assert kernels.count("conv2d") == 2 * 2 + 2 * 3, kernels

@@ -89,25 +89,25 @@ def on_cpu(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", WHOLE)
-def test_model_runs_wholly_on_gpu_and_is_right(quadra, model_path, name, backend):
+def test_model_runs_wholly_on_gpu_and_is_right(quadra_optimised, model_path, name, backend):
     path = model_path(name)
     reference = reference_model.for_cpu(path)[0]
     interpreter = open_on_cpu(reference)
     feeds = random_feeds(interpreter)
     expected = on_cpu(interpreter, feeds)
-    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, **options(backend=backend))
+    outcome = quadra_optimised.run(path.read_bytes(), feeds, timeout_s=600, **options(backend=backend))
     outcome.check(expected, tolerance=limits(reference, feeds, expected))
     assert len(outcome.report["partitions"]) == 1 and outcome.report["backend"] == backend
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", PARTLY)
-def test_other_model_runs_partly_and_is_right(quadra, model_path, name, backend):
+def test_other_model_runs_partly_and_is_right(quadra_optimised, model_path, name, backend):
     """Nodes on the CPU run with the same kernels in both."""
     path = model_path(name)
     interpreter = open_on_cpu(path.read_bytes(), PLAIN)
     feeds = random_feeds(interpreter)
-    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, resolver=PLAIN, **options(backend=backend))
+    outcome = quadra_optimised.run(path.read_bytes(), feeds, timeout_s=600, resolver=PLAIN, **options(backend=backend))
     expected = on_cpu(interpreter, feeds)
     outcome.check(expected, tolerance=max(1e-2, 2 * sensitivity(interpreter, feeds, expected)), everything_on_gpu=False)
     assert all(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
@@ -115,12 +115,14 @@ def test_other_model_runs_partly_and_is_right(quadra, model_path, name, backend)
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", QUANTISED)
-def test_quantised_model_runs_wholly_on_gpu_as_near_to_the_reference_as_xnnpack(quadra, model_path, name, backend):
+def test_quantised_model_runs_wholly_on_gpu_as_near_to_the_reference_as_xnnpack(
+    quadra_optimised, model_path, name, backend
+):
     """Each tensor is rounded, and what one rounds up the other rounds down: on the mean of an output, no further from
     the reference kernels than XNNPACK by more than half, or within a quarter of a step."""
     raw = model_path(name).read_bytes()
     feeds = random_feeds(open_on_cpu(raw, "BUILTIN_REF"))
-    outcome = quadra.run(raw, feeds, timeout_s=600, **options(backend=backend))
+    outcome = quadra_optimised.run(raw, feeds, timeout_s=600, **options(backend=backend))
     check_quantised(raw, feeds, outcome)
 
 
@@ -136,12 +138,12 @@ def check_quantised(raw: bytes, feeds: list[np.ndarray], outcome) -> None:
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_model_that_no_cpu_runs_is_whole_and_gives_the_same_on_both(quadra, model_path, name):
+def test_model_that_no_cpu_runs_is_whole_and_gives_the_same_on_both(quadra_optimised, model_path, name):
     """The vectors say that each op is right; here that whole models of them are."""
     model = model_path(name).read_bytes()
     graph = schema.ModelT.InitFromPackedBuf(model, 0).subgraphs[0]
     feeds = [generator(name).random(list(graph.tensors[i].shape)).astype(np.float32) for i in graph.inputs]
-    opencl, gles = (quadra.run(model, feeds, timeout_s=600, **options(backend=b)) for b in BACKENDS)
+    opencl, gles = (quadra_optimised.run(model, feeds, timeout_s=600, **options(backend=b)) for b in BACKENDS)
     opencl.check(gles.outputs[-1], tolerance=1e-4)
     assert not gles.on_cpu()
 

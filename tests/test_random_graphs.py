@@ -36,18 +36,19 @@ everywhere = pytest.mark.parametrize(
 # (of one op, of a graph, the least range): terms that cancel leave their rounding behind.
 TOLERANCES = {"f32": (1e-5, 1e-4, 0.05), "f32_f16": (2e-2, 2e-2, 0.2), "f16": (4e-2, 4e-2, 0.5)}
 EXAMPLES = 10 if on_driver.sample_only() else settings.default.max_examples
+RUNS_OF_AN_OP = 3 if on_driver.session() else 2
 # Almost all of the time is the drivers' compilers: new kinds of ops share the examples of their family.
 OF_FAMILY = settings(max_examples=max(4, EXAMPLES // 7), suppress_health_check=list(HealthCheck))
 FULL = settings(max_examples=EXAMPLES * 3 // 5, suppress_health_check=list(HealthCheck))
 SOME = settings(max_examples=max(4, EXAMPLES // 4), suppress_health_check=list(HealthCheck))
 
 
-def check(quadra_for, graph, run: Run, one_op: bool = False) -> None:
+def check(quadra, graph, run: Run, one_op: bool = False) -> None:
     floats = run.precision == "f32"
     model, rounds = graph.model.bytes(), graph.rounds(special=floats)
     expected = cpu.rounds(model, rounds)
     of_op, of_graph, least_range = TOLERANCES[run.precision]
-    outcome = quadra_for(run.target).run(model, *rounds, **options(run.target, run.backend, precision=run.precision))
+    outcome = quadra.run(model, *rounds, **options(run.target, run.backend, precision=run.precision))
     tolerance = 0 if floats and graph.exact else of_op if one_op else of_graph
     assert not outcome.error, outcome.error
     made = outcome.outputs
@@ -76,24 +77,24 @@ def test_every_op_is_in_the_random_models_or_left_out_for_a_reason():
 
 
 @pytest.mark.parametrize(
-    ("family", "run"), in_turn(sorted(FAMILIES), [(run,) for run in [*RUNS, *SLOW_RUNS]], 3, name=str)
+    ("family", "run"), in_turn(sorted(FAMILIES), [(run,) for run in [*RUNS, *SLOW_RUNS]], RUNS_OF_AN_OP, name=str)
 )
-def test_random_op_is_right(quadra_for, cases, family, run):
+def test_random_op_is_right(quadra, cases, family, run):
     @OF_FAMILY
     @given(single_ops(family))
     def examples(graph):
-        cases(repr(graph), lambda: check(quadra_for, graph, run, one_op=True))
+        cases(repr(graph), lambda: check(quadra, graph, run, one_op=True))
 
     examples()
 
 
 @everywhere
-def test_random_graph_is_right(quadra_for, cases, run, request):
+def test_random_graph_is_right(quadra, cases, run, request):
     """As many for the device's own target as with --slow, fewer for others."""
 
     @(SOME if run.target and not request.config.getoption("--slow") else FULL)
     @given(graphs())
     def examples(graph):
-        cases(repr(graph), lambda: check(quadra_for, graph, run))
+        cases(repr(graph), lambda: check(quadra, graph, run))
 
     examples()

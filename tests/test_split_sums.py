@@ -47,9 +47,9 @@ def kernels(outcome) -> list[str]:
         pytest.param("gles", "f32", marks=pytest.mark.slow),
     ],
 )
-def test_convolutions_of_few_results_share_their_sums(unoptimised, phone, backend, precision):
+def test_convolutions_of_few_results_share_their_sums(quadra, phone, backend, precision):
     [case] = batches(SPLITS, most=len(SPLITS))
-    outcome = unoptimised.run(case.model(), case.feeds(), **phone(backend, precision))
+    outcome = quadra.run(case.model(), case.feeds(), **phone(backend, precision))
     case.check(outcome, TOLERANCE[precision])
     assert kernels(outcome) == ["conv2d_split"] * len(SPLITS)
 
@@ -77,10 +77,10 @@ def _products(rows: int) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_products_with_weights_of_integers_share_their_sums(unoptimised, phone, backend):
+def test_products_with_weights_of_integers_share_their_sums(quadra, phone, backend):
     for rows in (1, 3):
         model, feeds, expected = _products(rows)
-        outcome = unoptimised.run(model, feeds, **phone(backend))
+        outcome = quadra.run(model, feeds, **phone(backend))
         outcome.check(expected, TOLERANCE["f32"])
         assert kernels(outcome) == ["matvec_split"] * len(_PRODUCTS)
 
@@ -94,8 +94,8 @@ def test_products_with_weights_of_integers_share_their_sums(unoptimised, phone, 
         {"enough_work_items": 1},
     ],
 )
-def test_devices_without_such_groups_do_without(unoptimised, phone, facts):
+def test_devices_without_such_groups_do_without(quadra, phone, facts):
     case = SPLITS[0]
-    outcome = unoptimised.run(case.model(), case.feeds(), **phone("opencl", **facts))
+    outcome = quadra.run(case.model(), case.feeds(), **phone("opencl", **facts))
     case.check(outcome, TOLERANCE["f32"])
     assert kernels(outcome) == ["conv2d"]

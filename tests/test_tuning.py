@@ -189,10 +189,9 @@ def test_groups_outlive_an_update_of_the_driver(start, tmp_path):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_real_times_change_no_bit(quadra_for, backend):
-    worker = quadra_for("mali-g76-buffers")
+def test_real_times_change_no_bit(quadra, backend):
     plain, *tuned = (
-        worker.run(model(), [FEED], **options("mali-g76-buffers", backend, tuning=tuning))
+        quadra.run(model(), [FEED], **options("mali-g76-buffers", backend, tuning=tuning))
         for tuning in ("none", "fast", "exhaustive")
     )
     for outcome in tuned:

@@ -13,11 +13,11 @@ REJECTED = [case for case in all_cases() if case.place == "cpu"]
 
 
 @pytest.mark.parametrize(("case", "run"), runs.params(CASES))
-def test_vector_is_right_on_gpu(quadra_for, cases, case, run):
+def test_vector_is_right_on_gpu(quadra, cases, case, run):
     given = options(run.target, run.backend, precision=run.precision)
 
     def check(one):
-        outcome = quadra_for(run.target).run(one.model(), one.feeds(), **given)
+        outcome = quadra.run(one.model(), one.feeds(), **given)
         one.check(outcome, TOLERANCE[run.precision])
         assert outcome.report["backend"] == run.backend
 

@@ -60,9 +60,9 @@ _SLOW = [
     ("backend", "target", "precision"),
     _QUICK + [pytest.param(*run, marks=pytest.mark.slow) for run in _SLOW if run not in _QUICK],
 )
-def test_convolutions_are_right_by_winograds_way(unoptimised, phone, backend, target, precision):
+def test_convolutions_are_right_by_winograds_way(quadra, phone, backend, target, precision):
     [case] = batches(WINOGRAD, most=len(WINOGRAD))
-    outcome = unoptimised.run(case.model(), case.feeds(), **phone(backend, target, precision))
+    outcome = quadra.run(case.model(), case.feeds(), **phone(backend, target, precision))
     case.check(outcome, TOLERANCE[precision])
     assert kernels(outcome) == _WAY * len(WINOGRAD)
 
@@ -71,7 +71,7 @@ def test_convolutions_are_right_by_winograds_way(unoptimised, phone, backend, ta
     ("backend", "target", "precision"),
     [pytest.param(*run, marks=[pytest.mark.slow] * (run not in _QUICK[1:3])) for run in dict.fromkeys(_QUICK + _SLOW)],
 )
-def test_random_sizes_are_right(unoptimised, phone, backend, target, precision):
+def test_random_sizes_are_right(quadra, phone, backend, target, precision):
     how = phone(backend, target, precision)
 
     @settings(max_examples=8, suppress_health_check=list(HealthCheck))
@@ -88,7 +88,7 @@ def test_random_sizes_are_right(unoptimised, phone, backend, target, precision):
         weights, bias = constant("winograd/w", (out_c, 3, 3, in_c)), constant("winograd/b", (out_c,))
         m = Model()
         m.output(m.conv2d(m.input(x.shape), weights, bias, padding=padding))
-        outcome = unoptimised.run(m.bytes(), [x], **how)
+        outcome = quadra.run(m.bytes(), [x], **how)
         outcome.check([conv2d(x, weights, bias, padding=padding)], TOLERANCE[precision], least_range=1.0)
         assert kernels(outcome) == _WAY
 
@@ -96,21 +96,21 @@ def test_random_sizes_are_right(unoptimised, phone, backend, target, precision):
 
 
 @pytest.mark.parametrize(("backend", "target"), [("opencl", "mali-g76-buffers"), ("gles", "generic-gles")])
-def test_lanes_beyond_the_channels_reach_no_result(unoptimised, phone, backend, target):
+def test_lanes_beyond_the_channels_reach_no_result(quadra, phone, backend, target):
     model, x, feed = poisoned("slice of more")
     model.output(*[READERS[name](model, x) for name in ("conv", "concatenation", "merged steps", "resize")])
-    outcome = unoptimised.run(model.bytes(), [feed], **phone(backend, target, "f32"))
+    outcome = quadra.run(model.bytes(), [feed], **phone(backend, target, "f32"))
     outcome.check(cpu.run(model.bytes(), [feed]))
     assert {*_WAY} <= {*kernels(outcome)}
 
 
-def test_weights_longer_than_a_row_are_cut(unoptimised, phone):
+def test_weights_longer_than_a_row_are_cut(quadra, phone):
     """Each part has its own outputs of all 36 matrices."""
     x, weights = constant("winograd/x", (1, 17, 15, 6)), constant("winograd/w", (22, 3, 3, 6))
     m = Model()
     m.output(m.conv2d(m.input(x.shape), weights, None))
     row = {"max_image_buffer_width": 5 * CUT_ROW, "reads_buffers_as_images": True}
-    outcome = unoptimised.run(m.bytes(), [x], **phone("gles", "large-tiles-gles", "f32", **row))
+    outcome = quadra.run(m.bytes(), [x], **phone("gles", "large-tiles-gles", "f32", **row))
     outcome.check([conv2d(x, weights)], TOLERANCE["f32"])
     assert kernels(outcome) == [_WAY[0], _WAY[1], _WAY[1], _WAY[1], _WAY[2]]
 

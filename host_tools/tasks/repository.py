@@ -20,7 +20,7 @@ _LOCK_HEAD = "# Every Python package of .venv, at one version. To change: edit p
 # What runs with a sanitized delegate: the tests whose functions take it (a fixture), and the instrument's own. Threads are
 # what the tests of lifetimes are about; a race detector slows the others down and sees nothing in them.
 _LIFETIMES = ("test_lifetime.py", "test_sanitizers.py")
-_TAKES_DELEGATE = re.compile(r"^def \w+\([^)]*\b(?:library|quadra|quadra_for|unoptimised)\b", re.MULTILINE)
+_TAKES_DELEGATE = re.compile(r"^def \w+\([^)]*\b(?:library|quadra|quadra_optimised)\b", re.MULTILINE)
 _NOT_SANITIZED = {
     "test_accelerator.py": "the accelerator loads a library of its own",
     "test_driver_models.py": "test_models.py runs the models",
@@ -39,7 +39,7 @@ _TAKE_A_VALUE = {"-k", "-m", "-o", "-W", "--ignore", "--ignore-glob", "--deselec
 def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
     """Native tests, then pytest on the user's terminal, whose closing line comes last. Files among args are the only
     ones that are run; a native test's is run by Bazel. With sanitizers, the Python tests that run the delegate, which
-    is built with them. Whole runs take a process per processor and one more, for while others wait; what they need
+    is built with them. Whole runs take a process per processor and two more, for while others wait; what they need
     for Android is built before, so that none waits for Bazel.
 
     Misuse: args name a file that is not there, a native source that is no test, or a native test together with
@@ -73,7 +73,7 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
         _run_native()
     argv = [sys.executable, "-m", "pytest", *(["--slow"] if slow else []), *(["-k", only] if only else []), *chosen]
     # A part is run by someone who looks on: in order, and with --pdb and -s as ever.
-    together = [] if only or args else ["--numprocesses", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
+    together = [] if only or args else ["--numprocesses", str((os.cpu_count() or 1) + 2), "--dist", "worksteal"]
     _fail_unless_passed(child_process.hand_over([*argv, *together, *words], cwd=settings.ROOT, env=env), only)
 
 

@@ -144,7 +144,9 @@ def test_bisect_looks_into_the_signature_that_it_is_given(library, path):
     assert folder.subgraph() == 1
 
 
-@pytest.mark.parametrize("name", ["gemma3_tiny_f32_ekv64", "hfqwen3_tiny_dynamic_wi8_afp32"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("gemma3_tiny_f32_ekv64", marks=pytest.mark.slow), "hfqwen3_tiny_dynamic_wi8_afp32"]
+)
 def test_a_decoder_is_judged_on_both_signatures(name, library):
     dirs = settings.read().models_dirs
     files = [f for one in dirs for f in (one / "decoders" / f"{name}.tflite", one / f"{name}.tflite") if f.is_file()]

@@ -128,6 +128,7 @@ def test_a_second_start_runs_only_what_is_left(library, monkeypatch):
     """On PoCL, for real: a test of lifetimes with four endings."""
     test = "tests/test_lifetime.py::test_a_process_ends_with_live_delegates"
     monkeypatch.setenv("QUADRA_LIBRARY", str(library))
+    monkeypatch.setattr(driver_matrix, "_PROCESSES", 1)
     monkeypatch.setattr(driver_matrix, "KINDS", {"lifetimes": f"{test}[pass]"})
     [row] = driver_matrix.run("pocl", fresh=False, slow=False).rows
     assert row.count("lifetimes", half=False) == {"right": 1}

@@ -388,7 +388,7 @@ def test_misuse_is_a_sentence(capsys, fake, words, reason):
     assert status == 2 and reason in err and "Traceback" not in err + out
 
 
-@pytest.mark.parametrize("seconds", [4.0, pytest.param(60.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [2.0, pytest.param(60.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [kind for kind in task.KINDS if kind != "reader"])  # compiles for longer than that
 def test_a_while_finds_nothing(library, kind, seconds):
     result = task.run(kind, seconds, 1, library, "", lambda text: None)
