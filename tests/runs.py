@@ -24,8 +24,8 @@ _SAMPLED = frozenset()
 @dataclass(frozen=True)
 class Run:
     """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick (None: of all). Of the others
-    `others` are with floats, and one with half in every third op: the runs with half take turns. Runs with a `turn`, 0 or 1,
-    share the cases of shaped ops between them, but on a row of the table of drivers."""
+    `others` are with floats (one, but on a row of the table of drivers), and one with half in every third op: the runs with
+    half take turns. Runs with a `turn`, 0 or 1, share the cases of shaped ops between them (but on a row)."""
 
     backend: str
     target: str
@@ -112,7 +112,7 @@ def _within_reach(run: Run) -> Run:
     """What a driver has the time for: with `inv test --drivers` more than in each run of all tests."""
     if on_driver.sample_only():
         return replace(run, whole=_SAMPLED, others=1)
-    return replace(run, turn=None) if on_driver.session() else run
+    return replace(run, turn=None) if on_driver.session() else replace(run, others=min(run.others, 1))
 
 
 def in_turn(cases: Iterable, places: list, quick: int, name=lambda case: case.id) -> list:

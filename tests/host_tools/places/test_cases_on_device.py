@@ -92,7 +92,7 @@ def test_a_case_that_hangs_is_ended(phone, parts, cases, monkeypatch):
 
 
 def test_a_damaged_result_is_made_again(phone, parts, cases):
-    phone.faults.add("app.run:slow=1000")  # the second case is still running when the fault comes
+    phone.faults.add("app.run:slow=100")  # the second case is still running when the fault comes
     damaged = []
 
     def begins(number):
