@@ -26,6 +26,8 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Whatever tests start has PoCL, also where they do not say so: drivers beside it have tests of their own.
     os.environ.update(cpu_drivers.only_pocl())
+    # Each of a thousand processes would start threads for numpy's matrices, which have nothing to do.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     on_driver.begin(config)
 
 

@@ -25,7 +25,8 @@ _SAMPLED = frozenset()
 class Run:
     """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick (None: of all). Of the others
     `others` are with floats (one, but on a row of the table of drivers), and one with half in every third op: the runs with
-    half take turns. Runs with a `turn`, 0 or 1, share the cases of shaped ops between them (but on a row)."""
+    half take turns. Runs with a `turn`, 0 or 1, share the cases of shaped ops between them (but on a row). One `on_rows` has
+    quick cases only there."""
 
     backend: str
     target: str
@@ -33,6 +34,7 @@ class Run:
     whole: frozenset[str] | None = _SAMPLED
     others: int = 2
     turn: int | None = None
+    on_rows: bool = False
 
     @property
     def id(self) -> str:
@@ -48,6 +50,8 @@ class Run:
         """number: of the case among those of its op that the run takes, from 0."""
         if self.whole is _ALL or case.op in self.whole:
             return self.turn is None or case.op not in _SHAPED or number % 2 == self.turn
+        if self.on_rows and not on_driver.session():
+            return False
         if self.precision != "f32":
             return number == 0 and is_its_turn
         return number < self.others
@@ -70,8 +74,8 @@ RUNS = (
     Run("opencl", "", "f32_f16"),
     Run("opencl", "adreno-640", "f32_f16"),
     Run("opencl", "mali-g76-buffers", "f32_f16"),
-    Run("opencl", "adreno-640", "f16"),
-    Run("opencl", "mali-g76-buffers", "f16"),
+    Run("opencl", "adreno-640", "f16", on_rows=True),  # kernels of f32_f16
+    Run("opencl", "mali-g76-buffers", "f16", on_rows=True),
     Run("gles", "", "f32", _ALL),
     Run("gles", "adreno-640", "f32", _SHAPED, others=1, turn=0),
     Run("gles", "mali-g76-buffers", "f32"),

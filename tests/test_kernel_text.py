@@ -81,8 +81,8 @@ class Texts:
         self._kernels: list[Kernel] = []
         cases = [case for case in CASES if case.op == op]
         for turn, (target, precision) in enumerate(combinations(api, slow)):
-            # Every second case of every place, so that each has all storages, and half and floats.
-            for case in batches(cases if slow else cases[turn % 2 :: 2]):
+            # Every third case of every place, so that each has all storages, and half and floats.
+            for case in batches(cases if slow else cases[turn % 3 :: 3]):
                 self.names[case.id, target, precision] = self._dump(case, target, precision)
 
     @property

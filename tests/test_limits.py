@@ -139,15 +139,16 @@ def target_file(folder, **limits) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("case", LONG + WIDE, ids=lambda case: case.id)
-def test_large_tensor_is_right(quadra, case, backend):
-    assert not run(quadra, case, backend, tolerance=_LONG_SUMS).on_cpu()
-
-
-@pytest.mark.parametrize("case", LONG + WIDE, ids=lambda case: case.id)
-def test_large_tensor_is_right_within_what_opengl_es_promises(quadra, case):
-    assert not run(quadra, case, "gles", str(TARGETS / "generic-gles.json"), tolerance=_LONG_SUMS).on_cpu()
+@pytest.mark.parametrize(
+    ("case", "backend", "target"),
+    [
+        *in_turn(LONG + WIDE, [("opencl", "")], 1),
+        *in_turn(LONG + WIDE, [("gles", ""), ("gles", "generic-gles")], 1),  # what OpenGL ES promises
+    ],
+)
+def test_large_tensor_is_right(quadra, case, backend, target):
+    target = str(TARGETS / f"{target}.json") if target else ""
+    assert not run(quadra, case, backend, target, tolerance=_LONG_SUMS).on_cpu()
 
 
 @pytest.mark.parametrize(("case", "precision"), in_turn(TOGETHER, [("f32",), ("f16",)], 1))

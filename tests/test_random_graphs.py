@@ -39,8 +39,8 @@ EXAMPLES = 10 if on_driver.sample_only() else settings.default.max_examples
 RUNS_OF_AN_OP = 3 if on_driver.session() else 2
 # Almost all of the time is the drivers' compilers: new kinds of ops share the examples of their family.
 OF_FAMILY = settings(max_examples=max(4, EXAMPLES // 7), suppress_health_check=list(HealthCheck))
-FULL = settings(max_examples=EXAMPLES * 3 // 5, suppress_health_check=list(HealthCheck))
-SOME = settings(max_examples=max(4, EXAMPLES // 4), suppress_health_check=list(HealthCheck))
+FULL = settings(max_examples=EXAMPLES * 2 // 5, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=max(4, EXAMPLES // 6), suppress_health_check=list(HealthCheck))
 
 
 def check(quadra, graph, run: Run, one_op: bool = False) -> None:

@@ -100,14 +100,18 @@ def wrong_op(found: schema.Bisect, folder: RunFolder) -> str:
     return found.rows[found.row].ops
 
 
-@pytest.mark.parametrize("backend", ["opencl", "gles"])
+ON_OPENCL = pytest.mark.parametrize("backend", ["opencl", pytest.param("gles", marks=pytest.mark.slow)])
+ON_GLES = pytest.mark.parametrize("backend", [pytest.param("opencl", marks=pytest.mark.slow), "gles"])
+
+
+@ON_OPENCL
 def test_a_model_that_is_right_is_called_right(backend, search):
     status, found, _ = search(large_model(), f"--backend={backend}")
     assert (status, found.kind, found.row) == (0, "none", -1), found.sentence
     assert found.ops > 100 and found.compared == found.ops
 
 
-@pytest.mark.parametrize("backend", ["opencl", "gles"])
+@ON_GLES
 def test_a_wrong_kernel_is_named(backend, search, monkeypatch):
     monkeypatch.setenv("OPENCL_WRONG", "average_pool2d")
     monkeypatch.setenv("EGL_FAULTS", "wrong_sum=float((y1")
@@ -117,7 +121,7 @@ def test_a_wrong_kernel_is_named(backend, search, monkeypatch):
     assert sum(bool(row.problem) for row in found.rows) > 5  # what came after it is off, too, and is not blamed
 
 
-@pytest.mark.parametrize("backend", ["opencl", "gles"])
+@ON_OPENCL
 def test_a_wrong_constant_is_named(backend, search, monkeypatch):
     monkeypatch.setenv("OPENCL_WRONG_CONSTANT", str(BIAS))
     monkeypatch.setenv("EGL_FAULTS", f"wrong_constant={BIAS}")
@@ -126,7 +130,7 @@ def test_a_wrong_constant_is_named(backend, search, monkeypatch):
     assert "CONV_2D" in wrong_op(found, folder)
 
 
-@pytest.mark.parametrize("backend", ["opencl", "gles"])
+@ON_GLES
 def test_an_overflow_of_half_is_called_one(backend, search):
     words = [f"--backend={backend}", f"--target={TARGETS[backend]}", "--precision=f16"]
     status, found, folder = search(large_model(overflow=True), *words)
@@ -142,7 +146,7 @@ def without_dump_tensors(library: Path, folder: Path) -> Path:
     return older
 
 
-@pytest.mark.parametrize("backend", ["opencl", pytest.param("gles", marks=pytest.mark.slow)])
+@ON_OPENCL
 def test_a_library_that_keeps_no_tensors_is_searched_by_beginnings(backend, search, monkeypatch, library, tmp_path):
     monkeypatch.setenv("OPENCL_WRONG", "average_pool2d")
     monkeypatch.setenv("EGL_FAULTS", "wrong_sum=float((y1")
