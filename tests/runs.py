@@ -19,6 +19,7 @@ _GRAPHS = frozenset({"graph", "rewrite"})  # where few bindings keep apart what 
 _ALL = None
 _PHONES = _SHAPED | _GRAPHS
 _SAMPLED = frozenset()
+_HALF_RANGE = frozenset({"half_range"})
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,10 @@ class Run:
 
     def is_quick(self, case: Case, number: int, is_its_turn: bool) -> bool:
         """number: of the case among those of its op that the run takes, from 0."""
-        if self.whole is _ALL or case.op in self.whole:
-            return self.turn is None or case.op not in _SHAPED or number % 2 == self.turn
         if self.on_rows and not on_driver.session():
             return False
+        if self.whole is _ALL or case.op in self.whole:
+            return self.turn is None or case.op not in _SHAPED or number % 2 == self.turn
         if self.precision != "f32":
             return number == 0 and is_its_turn
         return number < self.others
@@ -71,22 +72,22 @@ RUNS = (
     Run("opencl", "large-tiles", "f32", _SHAPED, others=0, turn=1),
     Run("opencl", "cpu-avx512", "f32"),
     Run("opencl", "cpu-avx2", "f32", _SHAPED, others=0),
-    Run("opencl", "", "f32_f16"),
-    Run("opencl", "adreno-640", "f32_f16"),
-    Run("opencl", "mali-g76-buffers", "f32_f16"),
-    Run("opencl", "adreno-640", "f16", on_rows=True),  # kernels of f32_f16
-    Run("opencl", "mali-g76-buffers", "f16", on_rows=True),
+    Run("opencl", "", "f32_f16", _HALF_RANGE),
+    Run("opencl", "adreno-640", "f32_f16", _HALF_RANGE),
+    Run("opencl", "mali-g76-buffers", "f32_f16", _HALF_RANGE),
+    Run("opencl", "adreno-640", "f16", _HALF_RANGE, on_rows=True),  # kernels of f32_f16
+    Run("opencl", "mali-g76-buffers", "f16", _HALF_RANGE, on_rows=True),
     Run("gles", "", "f32", _ALL),
     Run("gles", "adreno-640", "f32", _SHAPED, others=1, turn=0),
     Run("gles", "mali-g76-buffers", "f32"),
     Run("gles", "large-tiles-gles", "f32", _SHAPED, others=0, turn=1),
     Run("gles", "generic-gles", "f32", _GRAPHS, others=0),
-    Run("gles", "", "f32_f16"),
-    Run("gles", "adreno-640", "f32_f16"),
-    Run("gles", "mali-g76-buffers", "f32_f16"),
-    Run("gles", "", "f16"),
-    Run("gles", "adreno-640", "f16"),
-    Run("gles", "mali-g76-buffers", "f16"),
+    Run("gles", "", "f32_f16", _HALF_RANGE),
+    Run("gles", "adreno-640", "f32_f16", _HALF_RANGE),
+    Run("gles", "mali-g76-buffers", "f32_f16", _HALF_RANGE),
+    Run("gles", "", "f16", _HALF_RANGE),
+    Run("gles", "adreno-640", "f16", _HALF_RANGE),
+    Run("gles", "mali-g76-buffers", "f16", _HALF_RANGE),
 )
 
 
@@ -106,7 +107,7 @@ def params(cases: Iterable[Case]) -> list:
                 quick.append(case)
             else:
                 made.append(pytest.param(case, run, id=f"{case.id}-{run.id}", marks=pytest.mark.slow))
-        sampled = run.whole is _SAMPLED
+        sampled = run.whole in (_SAMPLED, _HALF_RANGE)
         together = batches(quick, key=lambda case: None if sampled else case.op)
         made += [pytest.param(case, run, id=f"{case.id}-{run.id}") for case in together]
     return made

@@ -22,6 +22,7 @@ typedef float place_t;
 #define is_less(a, b) select((int4)(0), (int4)(1), (a) < (b))
 #define is_at_most(a, b) select((int4)(0), (int4)(1), (a) <= (b))
 #define is_equal(a, b) select((int4)(0), (int4)(1), (a) == (b))
+#define is_number(v) is_equal(v, v)
 #define choose(c, a, b) select(b, a, (c) != 0)
 #define round_even(v) rint(v)
 #define GLOBAL_X global_x
@@ -120,6 +121,7 @@ const char* const kGlesPrelude = QUADRA_TEXT(R"(precision highp int;
 #define GROUP_Z (global_z / int(gl_WorkGroupSize.z))
 #define GROUP_BARRIER() memoryBarrierShared(); barrier()
 bvec4 is_nan(sum4_t v) { return greaterThan(floatBitsToInt(v) & 0x7fffffff, ivec4(0x7f800000)); }
+#define is_number(v) (1 - ivec4(is_nan(v)))
 vec4 above(vec4 v, vec4 low) { return mix(max(v, low), v, is_nan(v)); }
 vec4 below(vec4 v, vec4 high) { return mix(min(v, high), v, is_nan(v)); }
 sum4_t exp_of(sum4_t v) { return mix(exp(v), v, is_nan(v)); }
@@ -160,15 +162,45 @@ const PreludePart kPreludeParts[] = {
 }
 )"),
      nullptr},
+    // Half of a float's digits: products of two such are exact. What is left of a number cannot be
+    // known to a compiler, which may join other sums.
+    {"high_digits(", "",
+     "sum4_t high_digits(sum4_t v) { return intBitsToFloat(floatBitsToInt(v) & -4096); }\n"},
+    {"power_of_two(", "",
+     "sum4_t power_of_two(ivec4 n) { return intBitsToFloat((n + 127) << 23); }\n"},
+    // OpenGL ES: exp(b * log(a)) of a logarithm in two parts, for an error of it is multiplied by
+    // up to 88. a is a power of two times a number near 1.
     {"power(", "#define power(a, b) pow(a, b)\n",
-     // exp and log know no negative base.
-     QUADRA_TEXT(R"(vec4 power(vec4 a, vec4 b) {
-  vec4 m = exp(b * log(abs(a)));
-  vec4 even = floor(b * vec4(0.5f)) * vec4(2.0f);
-  ivec4 is_odd = is_equal(b, floor(b)) & (1 - is_equal(b, even));
-  vec4 of_negative = choose(is_equal(b, floor(b)), choose(is_odd, -m, m), log(a));
+     QUADRA_TEXT(R"(sum4_t power_of_positive(sum4_t a, sum4_t b) {
+  ivec4 n = (floatBitsToInt(a) - 1060439283) >> 23;
+  sum4_t e = vec4(n), m = intBitsToFloat(floatBitsToInt(a) - (n << 23));
+  sum4_t f = m - 1.0f, s = f / (m + 1.0f), h = high_digits(s), k = high_digits(m);
+  sum4_t rest = (((f - h) - h * k) - h * (m - k)) / (m + 1.0f);
+  sum4_t z = s * s;
+  rest += rest + z * s * (0.66666667f + z * (0.4f + z * (0.28571429f + z * 0.22222222f)));
+  rest -= e * 2.1219444e-4f;
+  e *= 0.693359375f;
+  h += h;
+  k = high_digits(e + h + rest);
+  rest += (e - k) + h;
+  h = high_digits(b);
+  rest = clamp((b - h) * k + b * rest, -99.0f, 99.0f);
+  k = clamp(h * k, -999.0f, 999.0f);
+  e = clamp(roundEven((k + rest) * 1.442695f), -252.0f, 252.0f);
+  n = ivec4(e);
+  k = exp(((k - e * 0.693359375f) + e * 2.1219444e-4f) + rest);
+  return k * power_of_two(n / 2) * power_of_two(n - n / 2);
+}
+sum4_t power(sum4_t a, sum4_t b) {
+  sum4_t size = abs(a), most = vec4(3.4e38f), m = power_of_positive(size, b);
+  ivec4 is_plain = is_less(vec4(1.17e-38f), size) & is_less(size, most) & is_less(abs(b), most);
+  m = choose(is_plain, m, exp(b * log(size)));
+  sum4_t even = floor(b * vec4(0.5f)) * vec4(2.0f);
+  ivec4 is_whole = is_equal(b, floor(b)), is_odd = is_whole & (1 - is_equal(b, even));
+  sum4_t of_negative = choose(is_whole | is_less(most, size), choose(is_odd, -m, m), log(a));
   m = choose(is_less(a, vec4(0.0f)), of_negative, m);
-  return choose(is_equal(b, vec4(0.0f)) | is_equal(a, vec4(1.0f)), vec4(1.0f), m);
+  ivec4 is_one = is_equal(a, vec4(1.0f)) | (is_equal(size, vec4(1.0f)) & is_less(most, abs(b)));
+  return choose(is_equal(b, vec4(0.0f)) | is_one, vec4(1.0f), m);
 }
 )")},
     {"int_power(", QUADRA_TEXT(R"($f ivec4 int_power(ivec4 a, ivec4 b) {
@@ -198,14 +230,59 @@ const PreludePart kPreludeParts[] = {
 }
 )"),
      nullptr},
+    // As max and min of the CPU: where one is NaN, the second. Compilers of OpenGL ES make their
+    // own max of a choice.
+    {"larger(", "#define larger(a, b) choose(is_less(b, a), a, b)\n",
+     QUADRA_TEXT(R"(vec4 larger(vec4 a, vec4 b) {
+  return choose(is_number(a) & is_number(b) & is_less(b, a), a, b);
+}
+)")},
+    {"smaller(", "#define smaller(a, b) choose(is_less(a, b), a, b)\n",
+     QUADRA_TEXT(R"(vec4 smaller(vec4 a, vec4 b) {
+  return choose(is_number(a) & is_number(b) & is_less(a, b), a, b);
+}
+)")},
+    {"magnitude(", "#define magnitude(v) fabs(v)\n", "#define magnitude(v) abs(v)\n"},
+    // a - q * b of a whole number q, exactly where it is near 0.
+    {"remainder_of(", QUADRA_TEXT("#define remainder_of(a, q, b) fma(-(q), b, a)\n"),
+     QUADRA_TEXT(R"(sum4_t remainder_of(sum4_t a, sum4_t q, sum4_t b) {
+  sum4_t p = high_digits(q), c = high_digits(b), d = b - c;
+  q -= p;
+  return (((a - p * c) - p * d) - q * c) - q * d;
+}
+)")},
+    // The quotient of floats may be rounded up to a whole number, or the driver's may be less
+    // exact.
+    {"floor_quotient(", QUADRA_TEXT(R"($f vec4 floor_quotient(vec4 a, vec4 b) {
+  vec4 zero = vec4(0.0f), q = floor(a / b), r = remainder_of(a, q, b);
+  ivec4 is_above = (is_less(r, zero) & is_less(zero, b)) | (is_less(zero, r) & is_less(b, zero));
+  ivec4 is_below = is_at_most(max(b, -b), max(r, -r));
+  vec4 near = choose(is_above, q - 1.0f, choose(is_below, q + 1.0f, q));
+  return choose(is_less(max(q, -q), vec4(4194304.0f)), near, q);
+}
+)"),
+     nullptr},
+    // OpenGL ES: long division, twenty digits at a time.
     {"floor_mod(", QUADRA_TEXT(R"(static inline vec4 floor_mod(vec4 a, vec4 b) {
   vec4 r = fmod(a, b);
   return choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(b, vec4(0.0f))),
                 r + b, r);
 }
 )"),
-     QUADRA_TEXT(R"(vec4 floor_mod(vec4 a, vec4 b) {
-  vec4 r = a - b * trunc(a / b);
+     QUADRA_TEXT(R"(ivec4 exponent_of(sum4_t v) { return (floatBitsToInt(v) >> 23) & 255; }
+sum4_t floor_mod(sum4_t a, sum4_t b) {
+  sum4_t r = a, size = abs(b);
+  for (int i = 0; i < 14; ++i) {
+    ivec4 n = max(exponent_of(r) - exponent_of(b) - 20, 0);
+    sum4_t c = size * power_of_two(n / 2) * power_of_two(n - n / 2);
+    r = remainder_of(r, trunc(r / c), c);
+    if (n == ivec4(0)) { break; }
+  }
+  sum4_t one = choose(is_less(a, vec4(0.0f)), -size, size);
+  r = choose(is_at_most(size, abs(r)), r - one, r);
+  r = choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(a, vec4(0.0f))),
+             r + one, r);
+  r = choose(is_less(vec4(3.4028234e38f), size) & is_less(abs(a), size), a, r);
   return choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(b, vec4(0.0f))),
                 r + b, r);
 }

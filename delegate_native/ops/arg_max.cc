@@ -1,5 +1,5 @@
 // ARG_MAX, ARG_MIN: the place of the largest or least number along an axis; of equal ones the
-// first.
+// first. As on the CPU, NaN is no number; if there is no other, the place is 0.
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
@@ -52,18 +52,20 @@ $1 most = $1(best);
 ivec4 places = ivec4(0), place = ivec4(0, 1, 2, 3);
 for (int i = 0; i < src_s; ++i, place += 4) {
 $1 v = read_src(p, row, b + i);
-ivec4 is_better = is_less($4) & is_less(place, ivec4(src_c));
+ivec4 is_better = ($3) & is_less(place, ivec4(src_c));
 most = choose(is_better, v, most);
 places = choose(is_better, place, places);
 }
-int found = int_lane(places, 0);
-best = $2(most, 0);
-for (int k = 1; k < 4; ++k) {
-$0 n = $2(most, k);
-int i = int_lane(places, k);
-if (n $3 best || (n == best && i < found)) { best = n; found = i; }
-}
-result = int_with_lane(result, j, found);
+$1 v = $1(most.y, most.x, most.w, most.z);
+place = ivec4(places.y, places.x, places.w, places.z);
+ivec4 is_better = ($3) | (is_equal(v, most) & is_less(place, places));
+most = choose(is_better, v, most);
+places = choose(is_better, place, places);
+v = $1(most.z, most.w, most.x, most.y);
+place = ivec4(places.z, places.w, places.x, places.y);
+is_better = ($3) | (is_equal(v, most) & is_less(place, places));
+places = choose(is_better, place, places);
+result = int_with_lane(result, j, places.x);
 }
 write_dst(result, x, y, s);
 )");
@@ -103,7 +105,7 @@ $0 most = read_src($1);
 ivec4 found = ivec4(0);
 for (i = 1; i < count; ++i) {
 $0 v = read_src($1);
-ivec4 is_better = is_less($2);
+ivec4 is_better = $2;
 most = choose(is_better, v, most);
 found = choose(is_better, ivec4(i), found);
 }
@@ -113,17 +115,18 @@ write_dst(found, x, y, s);
 // Along an axis of pixels, four channels at once.
 std::string Body(int axis, bool is_float, bool least) {
   const char* four = is_float ? "vec4" : "ivec4";
-  const char* order = least ? "v, most" : "most, v";
+  std::string better = Filled("is_less($0)", {least ? "v, most" : "most, v"});
+  if (is_float) better += " | (is_number(v) & (1 - is_number(most)))";
   if (axis == 3) {
     return Filled(kAlongChannels, {is_float ? "float" : "int", four, is_float ? "lane" : "int_lane",
-                                   least ? "<" : ">", order});
+                                   better.c_str()});
   }
   const char* place = axis == 2    ? "i, y, (outer * from_b + at_b) * src_s + slice"
                       : axis == 1  ? "x, i, (outer * from_b + at_b) * src_s + slice"
                       : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
                       : axis == -1 ? "x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice"
                                    : "x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice";
-  return kFindBatch + Filled(kAlongPixels, {four, place, order});
+  return kFindBatch + Filled(kAlongPixels, {four, place, better.c_str()});
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -146,7 +149,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     if (context.gpu->is_cpu()) {
       std::string quads;
       if (kHasCpuShapes && IsFloat(in.element) && out.c >= 4) {
-        quads = Filled(kQuadsAlongChannels, {least ? "v < most" : "v > most"});
+        const std::string better =
+            Filled("(v $0 most) | ((v == v) & (most != most))", {least ? "<" : ">"});
+        quads = Filled(kQuadsAlongChannels, {better.c_str()});
       }
       desc.body =
           kAllSlices + Block("for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s)", quads + body);

@@ -141,7 +141,7 @@ extern const Op kBatchMatmulOp;
 const Op kBatchMatmulOp = {
     .name = "batch_matmul",
     .builtins = {kTfLiteBuiltinBatchMatmul, -1},
-    .max_version = 2,
+    .max_version = 4,
     .params_bytes = sizeof(TfLiteBatchMatMulParams),
     .attributes = "columns_of_b",
     .import = Import,

@@ -272,17 +272,18 @@ const Op kElementwiseOps[] = {
     Copying(With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a"))),
     // As the CPU: where one is NaN, the second.
     Known([](int64_t a, int64_t b) { return std::max(a, b); },
-          Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered,
+          Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered, QUADRA_TEXT("larger($a, $b)"),
               QUADRA_TEXT("choose(is_less($b, $a), $a, $b)"))),
     Known([](int64_t a, int64_t b) { return std::min(a, b); },
-          Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered,
+          Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered, QUADRA_TEXT("smaller($a, $b)"),
               QUADRA_TEXT("choose(is_less($a, $b), $a, $b)"))),
     Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, "power($a, $b)",
         QUADRA_TEXT("int_power($a, $b)")),
     Row("squared_difference", kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
         QUADRA_TEXT("($a - $b) * ($a - $b)")),
-    Known(FloorDiv, Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
-                        QUADRA_TEXT("floor($a / $b)"), QUADRA_TEXT("int_floor_div($a, $b)"))),
+    Known(FloorDiv,
+          Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
+              QUADRA_TEXT("floor_quotient($a, $b)"), QUADRA_TEXT("int_floor_div($a, $b)"))),
     Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers, QUADRA_TEXT("floor_mod($a, $b)"),
         QUADRA_TEXT("($a - $b * int_floor_div($a, $b))")),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
@@ -309,7 +310,7 @@ const Op kElementwiseOps[] = {
      .result = Result::kLikeSecond,
      .max_rank = kMostRank},
 
-    Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, "max($a, -$a)"),
+    Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, "magnitude($a)", "max($a, -$a)"),
     Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)"),
     Unary("cos", kTfLiteBuiltinCos, 2, "cosine($a)"),
     Unary("elu", kTfLiteBuiltinElu, 1,
@@ -324,9 +325,9 @@ const Op kElementwiseOps[] = {
           QUADRA_TEXT(
               "vec4(0.5f) * $a * (vec4(1.0f) + tanh(bounded(vec4(0.7978845608f) * $a * (vec4(1.0f) "
               "+ vec4(0.044715f) * $a * $a), -10.0f, 10.0f)))")),
-    Unary(
-        "hard_swish", kTfLiteBuiltinHardSwish, 1,
-        QUADRA_TEXT("$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)")),
+    Unary("hard_swish", kTfLiteBuiltinHardSwish, 1,
+          QUADRA_TEXT(
+              "$a * (min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f))")),
     With(ImportLeakyRelu, "alpha",
          Unary("leaky_relu", kTfLiteBuiltinLeakyRelu, 2,
                QUADRA_TEXT("above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),
@@ -353,7 +354,8 @@ const Op kElementwiseOps[] = {
     Unary("round", kTfLiteBuiltinRound, 1, QUADRA_TEXT("round_even($a)")),
     Unary("rsqrt", kTfLiteBuiltinRsqrt, 3, QUADRA_TEXT("vec4(1.0f) / sqrt($a)")),
     Row("sign", kTfLiteBuiltinSign, 2, 1, kNumbers,
-        QUADRA_TEXT("to_float(is_less(vec4(0.0f), $a) - is_less($a, vec4(0.0f)))"),
+        QUADRA_TEXT("choose(is_number($a), to_float(is_less(vec4(0.0f), $a) - is_less($a, "
+                    "vec4(0.0f))), $a)"),
         QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))")),
     Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)"),
     Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),

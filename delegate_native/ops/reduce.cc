@@ -97,7 +97,15 @@ v = $1(all.z, all.z, all.x, all.x);
 all = $2;
 )");
 
-std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_int) {
+// NaN is left out, and of NaN alone the result is NaN. (The CPU's kernels differ among themselves.)
+constexpr const char* kKeepNan = QUADRA_TEXT(R"(
+sum4_t first = read_$0(x, y, ((at_p * $1_q + at_q) * $1_b + at_b) * $0_s + $2);
+$3all = choose(is_number(first) | (1 - is_equal(all, vec4(identity))), all, first);
+)");
+
+// whole: the tensor that the largest or least number is of, "" for other kinds.
+std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_int,
+                 const char* whole) {
   const bool channels = from.c != to.c;
   const char *four = is_int ? "ivec4" : "sum4_t", *make = is_int ? "ivec4" : "vec4";
   const std::string slice = Filled(kRead, {four}) + (channels ? kDropDeadLanes : "") +
@@ -111,6 +119,10 @@ std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_i
   } else {
     text += "int i = s - batch * dst_s;\n" + Block("", loops);
   }
+  if (*whole) {
+    text += Filled(kKeepNan, {whole, *whole == 's' ? "from" : "all", channels ? "0" : "i",
+                              channels ? "first = vec4(first.x);\n" : ""});
+  }
   return text +
          (is_int ? "write_dst(all, x, y, s);\n" : "write_dst(all * vec4(scale), x, y, s);\n");
 }
@@ -123,12 +135,21 @@ int64_t TripsOf(const Shape& from, const Shape& to) {
   return trips;
 }
 
+// whole, whole_shape: what `from` was made of; only the last of several steps has a `whole`.
 void AddKernel(const KernelContext& context, Reduction reduction, int from, const Shape& from_shape,
-               int to, const Shape& to_shape, Element element, KernelList* list) {
+               int to, const Shape& to_shape, Element element, int whole, const Shape& whole_shape,
+               KernelList* list) {
   const Kind& kind = kKinds[static_cast<int>(reduction)];
   const bool is_int = !IsFloat(element);
   KernelDesc& desc = list->Add(kind.name);
   desc.Read("src", from);
+  const bool chooses = reduction == Reduction::kMax || reduction == Reduction::kMin;
+  const bool has_nan = chooses && !is_int && whole >= 0;
+  if (has_nan && whole != from) {
+    desc.Read("whole", whole);
+    desc.Int("all_q", whole_shape.axis(-1));
+    desc.Int("all_b", whole_shape.axis(0));
+  }
   desc.Write("dst", to);
   const char* const names[] = {"count_p", "count_q", "count_b", "count_j", "count_k"};
   desc.trips = TripsOf(from_shape, to_shape);
@@ -148,7 +169,10 @@ void AddKernel(const KernelContext& context, Reduction reduction, int from, cons
     desc.Float("identity", kind.identity);
     desc.Float("scale", reduction == Reduction::kMean ? static_cast<float>(1.0 / count) : 1.0f);
   }
-  const std::string body = Body(kind, from_shape, to_shape, is_int);
+  const std::string body = Body(kind, from_shape, to_shape, is_int,
+                                !has_nan        ? ""
+                                : whole == from ? "src"
+                                                : "whole");
   LoopOverResults(context, to_shape, "", body.c_str(), &desc);
 }
 
@@ -203,11 +227,11 @@ void AddReduction(const KernelContext& context, Reduction reduction, int from,
     less.set_axis(axis, to_shape.axis(axis));
     if (less == shape || less == to_shape || TripsOf(shape, to_shape) < kWorthTwoSteps) continue;
     const int between = list->AddScratch(less, element);
-    AddKernel(context, reduction, tensor, shape, between, less, element, list);
+    AddKernel(context, reduction, tensor, shape, between, less, element, -1, from_shape, list);
     tensor = between;
     shape = less;
   }
-  AddKernel(context, reduction, tensor, shape, to, to_shape, element, list);
+  AddKernel(context, reduction, tensor, shape, to, to_shape, element, from, from_shape, list);
 }
 
 extern const Op kReduceOp;

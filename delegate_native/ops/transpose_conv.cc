@@ -117,11 +117,12 @@ SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, in
   return Share(std::move(channels));
 }
 
-// Weights no larger than the step: all results of a place come from one pixel, so that they are
+// Weights as large as the step: all results of a place come from one pixel, so that they are
 // the channels of one pointwise convolution (quads [phase][slice]), placed by a second kernel.
+// Smaller ones leave results that no pixel touches: weights of 0 there would make NaN of infinity.
 bool IsPointwise(const Shape& in, const Shape& out, const Transposed& t) {
   const auto one_pixel = [](const TransposedAxis& axis, int from) {
-    return axis.kernel <= axis.stride && axis.cut == 0 && axis.out <= int64_t{from} * axis.stride;
+    return axis.kernel == axis.stride && axis.cut == 0 && axis.out <= int64_t{from} * axis.stride;
   };
   const int64_t channels = int64_t{t.y.stride} * t.x.stride * out.slices() * 4;
   return one_pixel(t.y, in.h) && one_pixel(t.x, in.w) && channels <= INT32_MAX &&

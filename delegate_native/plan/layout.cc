@@ -1,6 +1,7 @@
 #include "delegate_native/plan/layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -48,7 +49,15 @@ void Store(const std::vector<float>& floats, bool half, uint8_t* to) {
     return;
   }
   uint16_t* halfs = reinterpret_cast<uint16_t*>(to);
-  for (size_t i = 0; i < floats.size(); ++i) halfs[i] = FloatToHalf(floats[i]);
+  // A finite number stays one: 0 times it is 0.
+  constexpr float kLargestHalf = 65504.0f;
+  for (size_t i = 0; i < floats.size(); ++i) {
+    const float n = floats[i];
+    halfs[i] = FloatToHalf(std::isinf(n)       ? n
+                           : n > kLargestHalf  ? kLargestHalf
+                           : n < -kLargestHalf ? -kLargestHalf
+                                               : n);
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "delegate_native/base/clock.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/ops/op.h"
+#include "delegate_native/passes/passes.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/binaries.h"
 #include "delegate_native/plan/dispatch_group.h"
@@ -220,7 +221,10 @@ bool Session::UsesCache() const { return options_.cache.is_on() && !options_.dum
 
 Status Session::Optimize(Graph* graph) const {
   QUADRA_RETURN_IF_ERROR(RunPasses(graph, FitsTarget()));
-  if (options_.precision != Precision::kF32) HoldFloat32(options_.float32_nodes, graph);
+  if (options_.precision == Precision::kF32) return Status();
+  const int kept = KeepBeyondHalf(graph);
+  if (kept > 0) Log(2, "%d nodes stay in float32: their numbers may be beyond half's", kept);
+  HoldFloat32(options_.float32_nodes, graph);
   return Status();
 }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.vectors.case import Case, Feed, constant
+from tests.vectors.case import Case, Feed, constant, generator
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -45,7 +45,7 @@ _PAIR = ((-4, 4), (-4, 4))
 _INTS = ((-50, 50), (-50, 50))
 
 UNARY = [
-    Op("ABS", np.abs, ints=((-50, 50),)),
+    Op("ABS", np.abs, ints=((-50, 50),), extremes=(np.inf, -np.inf, np.nan, -3e38, 1e-30)),
     Op("CEIL", np.ceil),
     Op("COS", _f64(np.cos), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan, np.inf, -np.inf)),
     Op("ELU", _f64(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)), extremes=(np.inf, -np.inf, -100.0)),
@@ -58,7 +58,7 @@ UNARY = [
     Op("RELU_0_TO_1", lambda x: np.clip(x, 0, 1)),
     Op("ROUND", np.rint, special=(0.5, 1.5, 2.5, -0.5, -1.5)),
     Op("RSQRT", _f64(lambda x: 1 / np.sqrt(x)), ((0.01, 9),), special=(1.0, 4.0), extremes=(np.inf, 0.0, -1.0, np.nan)),
-    Op("SIGN", np.sign, ints=((-2, 2),), extremes=(np.inf, -np.inf)),
+    Op("SIGN", np.sign, ints=((-2, 2),)),
     Op("SIN", _f64(np.sin), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan, np.inf, -np.inf)),
     Op("SQRT", _f64(np.sqrt), ((0, 9),), special=(0.0, 1.0, 4.0), extremes=(np.inf, -1.0, np.nan)),
     Op("SQUARE", np.square),
@@ -66,8 +66,8 @@ UNARY = [
 BINARY = [
     Op("SUB", np.subtract, _PAIR, ints=_INTS, kind="SubOptions"),
     Op("DIV", lambda a, b: np.trunc(a / b).astype(np.int32) if a.dtype == np.int32 else a / b, ((-4, 4), (0.5, 4)), ints=((-50, 50), (1, 9)), kind="DivOptions"),
-    Op("MAXIMUM", np.maximum, _PAIR, ints=_INTS, extremes=(np.inf, -np.inf)),
-    Op("MINIMUM", np.minimum, _PAIR, ints=_INTS, extremes=(np.inf, -np.inf)),
+    Op("MAXIMUM", lambda a, b: np.where(a > b, a, b), _PAIR, ints=_INTS),  # where one is NaN, the second
+    Op("MINIMUM", lambda a, b: np.where(a < b, a, b), _PAIR, ints=_INTS),
     Op("POW", lambda a, b: np.power(a, b) if a.dtype == np.int32 else np.power(a.astype(np.float64), b), ((0.1, 4), (-3, 3)), ints=((-4, 4), (0, 7)), special=(1.0, 2.0), extremes=()),
     Op("SQUARED_DIFFERENCE", lambda a, b: np.square(a - b), _PAIR, ints=_INTS),
     Op("FLOOR_DIV", np.floor_divide, ((-9, 9), (0.5, 4)), ints=((-50, 50), (-9, -1)), special=(), extremes=()),
@@ -225,8 +225,71 @@ def _onto_steps(x: np.ndarray) -> np.ndarray:
     return np.floor(at.astype(np.float64) + 0.5) * _STEP + _LOW
 
 
+def _quotients(name: str, seed: str, least: float, most: float, count: int = 4000) -> Case:
+    """Whole numbers times others, and their neighbours: where the quotient's last digit decides. As the CPU, which
+    divides in float64."""
+    chosen = generator(f"{name}/{seed}")
+    b = np.exp(chosen.uniform(-3, 3, count)).astype(np.float32) * chosen.choice(np.float32([-1, 1]), count)
+    whole = np.rint(np.exp(chosen.uniform(np.log(least), np.log(most), count)))
+    a = (whole * b * chosen.choice([-1, 1], count)).astype(np.float32)
+    a = np.where(chosen.random(count) < 0.4, a, np.nextafter(a, chosen.choice(np.float32([-np.inf, np.inf]), count)))
+    a, b = np.append(a, np.float32([9.9, 6.6, -9.9, 7])), np.append(b, np.float32([3.3, 1.1, 3.3, -7]))
+
+    def floored(a, b):
+        return np.floor(a.astype(np.float64) / b) if name == "FLOOR_DIV" else _remainder(a, b)
+
+    return Case(
+        name, f"quotients_{seed}", [Feed(a.shape, 0, 0)],
+        lambda m, x: m.elementwise(name, m.add(x, a), b), lambda x: floored(a, b), half=False,
+    )  # fmt: skip
+
+
+def _remainder(a, b):
+    """fmod of floats, exact, moved to the sign of b as the CPU moves it."""
+    r = np.fmod(a, b)
+    return np.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
+
+
+def _narrow(op: str, name: str, *domains: tuple[float, float]) -> Case:
+    """Operands so near to each other that all results are of one size: errors are relative to it. References are float64."""
+    function = {**_FUNCTIONS, "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "TANH": np.tanh}[op]
+    kind = {"DIV": {"kind": "DivOptions"}, "GELU": {"kind": "GeluOptions", "Approximate": False}}.get(op, {})
+    return Case(op, name, [Feed((1, 8, 8, 8), *domain) for domain in domains],
+                lambda m, *x: m.elementwise(op, *x, **kind), _f64(function), half=False)  # fmt: skip
+
+
+_FUNCTIONS = {op.name: op.function for op in (*UNARY, *BINARY)}
+# What languages leave loose, where it is loosest.
+_NARROW = [
+    ("EXP", "largest", (88, 88.7)),
+    ("EXP", "smallest", (-87.2, -86.5)),
+    ("EXP", "near_zero", (-1e-3, 1e-3)),
+    ("LOG", "near_one", (0.9995, 1.0005)),
+    ("LOG", "largest", (1e38, 3e38)),
+    ("LOG", "smallest", (1.2e-38, 1e-37)),
+    ("LOGISTIC", "far_below", (-86, -85)),
+    ("TANH", "below_one", (0.4, 0.6)),
+    ("ELU", "near_zero", (-1e-3, -1e-4)),
+    ("GELU", "far_below", (-5.5, -5)),
+    ("SQRT", "largest", (1e38, 3e38)),
+    ("SQRT", "smallest", (1.2e-38, 1e-37)),
+    ("RSQRT", "largest", (1e38, 3e38)),
+    ("RSQRT", "smallest", (1.2e-38, 1e-37)),
+    ("DIV", "largest", (1e38, 3e38), (1e38, 3e38)),
+    ("DIV", "smallest", (1.2e-38, 1e-37), (1.2e-38, 1e-37)),
+    ("DIV", "by_large", (1, 2), (2e30, 4e30)),
+    ("POW", "large", (1.5, 1.505), (200, 201)),
+    ("POW", "small", (0.5, 0.503), (120, 120.5)),
+    ("POW", "near_one", (0.99, 0.9901), (8000, 8001)),
+    ("POW", "small_exponents", (1e30, 1e38), (-1e-3, 1e-3)),
+    ("SIN", "small", (-1e-3, 1e-3)),
+    ("ATAN2", "small", (-1e-3, 1e-3), (1, 2)),
+]
+
 # Where sine or cosine are 0, and large.
 _QUARTERS = tuple(np.float32(np.pi / 2 * n) for n in (1, 2, 3, 100, -101, 1002, -2003, 6366))
+_BASES = np.float32([0, 1, -1, 2, -2, 0.5, -0.5, 1.0000001, 1e30, -1e30, np.inf, -np.inf, np.nan, 1e-30]).reshape(-1, 1)
+_EXPONENTS = np.float32([0, 1, -1, 2, -2, 3, -3, 0.5, -0.5, 1e-3, 31, 127, -127, 1e9, -1e9, np.inf, -np.inf, np.nan])
 _ENDS = (0.0, -0.0, 1.0, -1.0, 1e-30, 3e38, -3e38, np.inf, -np.inf, np.nan)
 
 CASES = [
@@ -245,6 +308,15 @@ CASES = [
     ),
     Case("ATAN2", "signs_and_ends", [Feed((5, 20), special=_ENDS * 10)] * 2,
          lambda m, y, x: m.elementwise("ATAN2", y, x), _f64(np.arctan2), half=False),
+    # Every base with every exponent: one column, one row. On the CPU the root of infinity is 2^64.
+    Case("POW", "signs_and_ends", [Feed((14, 1), 0, 0)], lambda m, x: m.elementwise("POW", m.add(x, _BASES), _EXPONENTS),
+         lambda x: np.power(_BASES.astype(np.float64), _EXPONENTS.astype(np.float64)), on_cpu=False, half=False),
+    *(_narrow(*row) for row in _NARROW),
+    _quotients("FLOOR_DIV", "small", 1, 50),
+    _quotients("FLOOR_DIV", "medium", 50, 5e3),
+    _quotients("FLOOR_MOD", "small", 1, 50),
+    _quotients("FLOOR_MOD", "medium", 50, 5e5),
+    _quotients("FLOOR_MOD", "large", 1e6, 1e30),
     Case("ADD_N", "three", [(1, 4, 5, 6)] * 3, lambda m, *x: m.op("ADD_N", x, x[0].shape), lambda a, b, c: a + b + c),
     Case("ADD_N", "one_three_times", [(2, 3, 5)], lambda m, x: m.op("ADD_N", [x, x, x], x.shape), lambda x: 3 * x),
     Case("ADD", "int32", [Feed((2, 3, 4, 5), -9, 9, dtype="int32"), Feed((5,), -9, 9, dtype="int32")], lambda m, a, b: m.add(a, b), np.add),

@@ -32,6 +32,22 @@ def _matmul(name, a, b, adj_x=False, adj_y=False, fixed="", **fields) -> Case:
     )
 
 
+def _matmul_of_int8() -> Case:
+    """As converters write it for weights of int8; the CPU rounds the other operand, too."""
+    table = (constant("matmul int8", (6, 5)) * 127).astype(np.int8)
+    scale = np.float32(0.02)
+    return Case(
+        "BATCH_MATMUL",
+        "int8_version_4",
+        [(2, 3, 6)],
+        lambda m, x: m.op(
+            "BATCH_MATMUL", [x, m.const(table, scale=scale, zero_point=0)], (2, 3, 5), "BatchMatMulOptions", version=4
+        ),
+        lambda x: _product(x, table * scale),
+        on_cpu=False,
+    )
+
+
 def _fully_connected(name, x, weights, bias=True, keep=False, activation="NONE") -> Case:
     feeds = [x, weights, *([(weights[0],)] if bias else [])]
 
@@ -194,7 +210,7 @@ CASES = [
     _matmul("adj_x", (2, 6, 5), (2, 6, 4), adj_x=True), _matmul("adj_y", (2, 5, 6), (2, 7, 6), adj_y=True), _matmul("both", (1, 2, 6, 5), (1, 2, 7, 6), adj_x=True, adj_y=True),
     _matmul("broadcast", (2, 1, 4, 6), (3, 6, 5)), _matmul("broadcast_first", (5, 6), (2, 2, 6, 3), on_cpu=True), _matmul("one_row", (2, 1, 8), (2, 8, 3)),
     _matmul("constant_second", (2, 5, 6), (6, 4), fixed="b"), _matmul("constant_second_adj_y", (2, 3, 5, 6), (1, 1, 4, 6), adj_y=True, fixed="b"), _matmul("constant_first", (4, 5), (3, 5, 6), fixed="a"),
-    _matmul("rank_5", (2, 1, 2, 3, 5), (1, 3, 2, 5, 4)), _matmul("wide", (2, 33, 40), (2, 40, 35)),
+    _matmul_of_int8(), _matmul("rank_5", (2, 1, 2, 3, 5), (1, 3, 2, 5, 4)), _matmul("wide", (2, 33, 40), (2, 40, 35)),
     _fully_connected("computed_weights", (3, 10), (7, 10)), _fully_connected("computed_weights_keeps_dims", (2, 3, 10), (6, 10), keep=True, bias=False),
     _fully_connected("computed_weights_vector", (7,), (8, 7), keep=True), _fully_connected("computed_weights_flattens", (2, 3, 10), (6, 10), activation="RELU"),
     _conv("computed_weights", (2, 5, 6, 5), (7, 3, 3, 5)), _conv("computed_weights_strides", (1, 7, 8, 6), (4, 3, 2, 6), stride=(2, 1), dilation=(1, 2), bias=False, activation="RELU6"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.vectors.case import Case, Feed
@@ -66,12 +68,15 @@ def _bools(op) -> list[Case]:
     ]
 
 
+_NOT_FINITE = (np.nan, np.inf, -np.inf, np.nan)
+
+
 def _place(op: str, x: np.ndarray, axis: int) -> np.ndarray:
-    """As the interpreter looks for it: NaN is never the better one, and the first number stays where it is NaN."""
+    """As the interpreter looks for it: any number is better than NaN."""
     lanes = np.moveaxis(x, axis, 0)
     best, places = lanes[0], np.zeros(lanes[0].shape, np.int64)
     for i, lane in enumerate(lanes):
-        better = lane > best if op == "ARG_MAX" else lane < best
+        better = (lane > best if op == "ARG_MAX" else lane < best) | (np.isnan(best) & ~np.isnan(lane))
         best, places = np.where(better, lane, best), np.where(better, i, places)
     return places
 
@@ -119,9 +124,11 @@ def _args(op) -> list[Case]:
         _arg(op, "rank_5", (2, 3, 2, 4, 5), 1),
         _arg(op, "channels_without_zero", Feed((1, 3, 5, 6), *best), 3),
         _arg(op, "channels_many_ties", Feed((3, 5, 7, 13), -1, 1, step=1.0), 3),
-        _arg(
-            op, "channels_nan", Feed((1, 6, 7, 9), special=(np.nan,) * 60), 3, on_cpu=False
-        ),  # there it depends on the axis
+        # The CPU's kernels for nine numbers in a row compare them in an order of their own.
+        _arg(op, "channels_nan", Feed((1, 6, 7, 9), special=(np.nan,) * 200), 3, on_cpu=False),
+        _arg(op, "channels_infinite", Feed((4, 9), special=_NOT_FINITE * 8), 1),
+        _arg(op, "height_nan", Feed((1, 5, 7, 6), special=(np.nan,) * 100), 1),
+        _arg(op, "batch_not_finite", Feed((3, 40), special=_NOT_FINITE * 20), 0),
         _arg(op, "channels_large_ints", Feed((2, 3, 5, 6), 2**31 - 9, 2**31 - 1, dtype="int32"), 3),
         _arg(op, "channels_to_floats", (3, 5, 7, 10), 3, then=_TO_FLOATS),
         _arg(op, "channels_rank_2", (6, 21), 1),
@@ -170,7 +177,27 @@ def _one_hot(name, shape, depth, axis, on, off, dtype="int32") -> Case:
     )  # fmt: skip
 
 
+def _with_nan(op) -> list[Case]:
+    """NaN is left out, of NaN alone the result is NaN; the CPU's kernels differ among themselves."""
+    best = np.fmax if op == "REDUCE_MAX" else np.fmin
+
+    def case(name, feed, axes):
+        return replace(
+            _reduce(op, name, feed, axes), reference=lambda x: best.reduce(x, axis=axes), on_cpu=False, half=False
+        )
+
+    return [
+        case("channels_nan", Feed((2, 30, 5), special=(np.nan,) * 200), (2,)),
+        case("channels_not_finite", Feed((40, 7), special=_NOT_FINITE * 40), (1,)),
+        case("plane_nan", Feed((1, 3, 2, 50), special=(np.nan,) * 240), (1, 2)),
+        case("everything_nan", Feed((2, 3, 5), special=(np.nan,) * 30), (0, 1, 2)),
+        case("large_plane_nan", Feed((1, 24, 30, 3), special=(np.nan,) * 2000), (1, 2)),
+        case("batch_nan", Feed((3, 40), special=(np.nan,) * 90), (0,)),
+    ]
+
+
 CASES = [
+    *(case for op in ("REDUCE_MAX", "REDUCE_MIN") for case in _with_nan(op)),
     *(case for op in ("SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN") for case in _cases(op)),
     *(case for op in ("REDUCE_ANY", "REDUCE_ALL") for case in _bools(op)),
     *(case for op in ("ARG_MAX", "ARG_MIN") for case in _args(op)),

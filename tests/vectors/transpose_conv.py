@@ -29,7 +29,7 @@ def transpose_conv(x, w, b=None, stride=(2, 2), padding="SAME", size=(), activat
     return activate(out if b is None else out + b, activation)
 
 
-def _case(name, x, w, bias=True, computed="", half=False, on_cpu=True, **how) -> Case:
+def _case(name, x, w, bias=True, computed="", half=False, on_cpu=True, half_too=True, **how) -> Case:
     """`computed`: "weights", "bias" or both are inputs of the model. Newer CPU kernels refuse sizes of which no
     convolution would make the input (`on_cpu` False); older ones take them, and so does Quadra."""
     weights = constant(name, w).astype(np.float16 if half else np.float32)
@@ -54,6 +54,7 @@ def _case(name, x, w, bias=True, computed="", half=False, on_cpu=True, **how) ->
         build,
         lambda x, *given: transpose_conv(x, *operands(given), **how),
         on_cpu=on_cpu,
+        half=half_too,
     )
 
 
@@ -84,6 +85,14 @@ CASES = [
     _case("stride_1", (1, 4, 4, 4), (4, 3, 3, 4), stride=(1, 1)),
     _case("stride_uneven", (1, 3, 4, 7), (3, 3, 5, 7), stride=(3, 2), size=(8, 8)),
     _case("stride_bigger_than_kernel", (1, 3, 3, 4), (4, 1, 2, 4), stride=(3, 4), size=(9, 11)),
+    _case(
+        "stride_bigger_than_kernel_not_finite",
+        Feed((1, 3, 3, 4), special=(np.inf, -np.inf, np.nan)),
+        (4, 1, 2, 4),
+        stride=(3, 4),
+        size=(9, 11),
+        half_too=False,
+    ),
     _case("stride_of_many_phases", (1, 2, 2, 4), (3, 2, 3, 4), stride=(33, 32), size=(60, 64)),
     _case("image_1x1", (1, 1, 1, 4), (6, 3, 3, 4), size=(2, 2)),
     _case("relu", (1, 4, 4, 5), (6, 3, 3, 5), size=(8, 8), activation="RELU"),
