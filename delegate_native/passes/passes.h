@@ -13,8 +13,8 @@ using Fits = Function<bool(const Graph& graph, const Node& node)>;
 int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);
 int FoldPadding(Graph* graph);
-// Not of the pipeline: marks the nodes that a plan of half precision keeps in float32, and returns how
-// many. What passes between them and others is not yet converted (session/hold_float32.h).
+// Not of the pipeline: marks the nodes that a plan of half precision keeps in float32, and returns
+// how many. What passes between them and others is not yet converted (session/hold_float32.h).
 int KeepBeyondHalf(Graph* graph);
 int MergeChannelPadding(Graph* graph);
 int MergeElementwise(Graph* graph, const Fits& fits);
