@@ -55,8 +55,23 @@ def _softmax(x):
 
 # The largest number comes last.
 _RAMP = np.arange(300 * 300, dtype=np.float32).reshape(1, 300, 300, 1) / 1000
+
+
 # One work-item that did all of it would loop more than 65535 times, where llvmpipe ends loops without a word.
 # More steps than one kernel makes.
+def _reduced(op: str, dtype: str) -> Case:
+    """More numbers than a work-item may go through."""
+    function = {"SUM": np.sum, "REDUCE_MAX": np.max, "REDUCE_MIN": np.min}[op]
+    feed = Feed((2, 300001), 1, 9, dtype=dtype)
+    return _case(
+        op,
+        f"{dtype}_300001",
+        feed,
+        lambda m, x: m.op(op, [x, np.int32([1])], (2,), "ReducerOptions", output={"dtype": dtype}),
+        lambda x: function(x.astype(np.float64), axis=1).astype(x.dtype),
+    )
+
+
 SEQUENCES = [
     Layer("UNIDIRECTIONAL_SEQUENCE_LSTM", "steps_3500", steps=3500, units=17, outputs=3),
     Layer("UNIDIRECTIONAL_SEQUENCE_LSTM", "steps_3500_batch_major", steps=3500, units=17, outputs=6, time_major=False),
@@ -89,6 +104,7 @@ LONG = [
         lambda m, x: m.max_pool2d(m.add(x, _RAMP), (257, 257), (43, 43), "VALID"),
         lambda x: _windows(x + _RAMP, 257, 43, np.max),
     ),
+    *(_reduced(op, dtype) for op in ("SUM", "REDUCE_MAX", "REDUCE_MIN") for dtype in ("float32", "int32")),
     _dense("inputs_300000", 300000, 8),
     _case("SOFTMAX", "channels_300000", (1, 300000), lambda m, x: m.softmax(x), _softmax),
     _case("SOFTMAX", "many_pixels", (40, 40, 1400), lambda m, x: m.softmax(x), _softmax),

@@ -176,6 +176,40 @@ void AddKernel(const KernelContext& context, Reduction reduction, int from, cons
   LoopOverResults(context, to_shape, "", body.c_str(), &desc);
 }
 
+constexpr const char* kPart = QUADRA_TEXT(R"(
+int batch = s / dst_s;
+int i = (s - batch * dst_s) * count, end = min(i + count, src_s);
+$0 all = $1(identity);
+for (; i < end; ++i) {
+$0 v = read_src(x, y, batch * src_s + i);
+$2all = $3;
+}
+write_dst(all, x, y, s);
+)");
+
+// Slices of channels that are too many for one work-item: so many of them become one slice.
+constexpr int kMostSlices = 4096;
+int AddParts(const KernelContext& context, Reduction reduction, int from, Element element,
+             Shape* shape, KernelList* list) {
+  const Kind& kind = kKinds[static_cast<int>(reduction)];
+  const bool is_int = !IsFloat(element);
+  Shape parts = *shape;
+  parts.c = CeilDiv(shape->slices(), kMostSlices) * 4;
+  const int to = list->AddScratch(parts, element);
+  KernelDesc& desc = list->Add("reduce_part");
+  desc.Read("src", from);
+  desc.Write("dst", to);
+  desc.Int("count", kMostSlices);
+  if (is_int) desc.Int("identity", kind.int_identity);
+  else desc.Float("identity", kind.identity);
+  desc.trips = kMostSlices;
+  const std::string body = Filled(kPart, {is_int ? "ivec4" : "sum4_t", is_int ? "ivec4" : "vec4",
+                                          kDropDeadLanes, kind.combine});
+  LoopOverResults(context, parts, "", body.c_str(), &desc);
+  *shape = parts;
+  return to;
+}
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& in = graph.value(node.inputs[0]);
@@ -230,6 +264,10 @@ void AddReduction(const KernelContext& context, Reduction reduction, int from,
     AddKernel(context, reduction, tensor, shape, between, less, element, -1, from_shape, list);
     tensor = between;
     shape = less;
+  }
+  if (shape.c != to_shape.c && shape.slices() > kMostSlices && !context.gpu->is_cpu() &&
+      reduction != Reduction::kMean) {
+    tensor = AddParts(context, reduction, tensor, element, &shape, list);
   }
   AddKernel(context, reduction, tensor, shape, to, to_shape, element, from, from_shape, list);
 }
