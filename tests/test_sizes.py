@@ -207,3 +207,52 @@ def test_a_file_without_sizes_is_right_behind_a_node_on_the_cpu(quadra, backend)
     outcome = quadra.run(m.bytes(), [given], **options(backend=backend))
     assert [node["on"] for node in outcome.nodes] == ["gpu", "cpu", "cpu"], outcome.nodes
     outcome.check(cpu.run(m.bytes(), [given]), everything_on_gpu=False)
+
+
+def _branches(m: Model, x: Value) -> tuple[Value, ...]:
+    """What a second stage does with its crops: none now and then."""
+    y = m.unary("RELU", m.add(x, np.float32(0.5)))
+    joined = m.op("CONCATENATION", [y, x], (*x.shape[:3], 12), "ConcatenationOptions", Axis=3)
+    return m.max_pool2d(y, (2, 2)), m.mean(joined, (1, 2), True), m.softmax(y)
+
+
+@on_both
+@pytest.mark.parametrize("apart", [False, True], ids=["whole", "partitions"])
+@pytest.mark.parametrize("kept", [False, True], ids=["cold", "kept"])
+def test_a_resize_to_nothing_and_back(quadra, tmp_path, backend, apart, kept):
+    m = Model()
+    x = m.input((1, 4, 4, 6))
+    if apart:  # an op that stays on the CPU, whatever the batch
+        x = m.unary(
+            "RELU",
+            m.op(
+                "REVERSE_SEQUENCE",
+                [m.unary("RELU", x), np.int32([1] * 6)],
+                x.shape,
+                "ReverseSequenceOptions",
+                SeqDim=1,
+                BatchDim=3,
+            ),
+        )
+    m.output(*_branches(m, x))
+    given = options(backend=backend, **({"serialization_dir": str(tmp_path)} if kept else {}))
+    rounds = feeds((1, 4, 4, 6), (0, 4, 4, 6), (2, 4, 4, 6), (0, 4, 4, 6), (1, 4, 4, 6))
+    for _ in range(1 + kept):
+        outcome = quadra.run(m.bytes(), *rounds, **given)
+        assert not outcome.error, outcome.error
+        for outputs, feed in zip(outcome.outputs, rounds, strict=True):
+            outcome.outputs = [outputs]
+            expected = (
+                [np.zeros((0, *y.shape[1:]), np.float32) for y in outputs]
+                if feed[0].size == 0
+                else cpu.run(m.bytes(), feed)
+            )
+            outcome.check(expected, everything_on_gpu=not apart)
+
+
+@on_both
+def test_what_nothing_has_no_result_of_is_an_error_and_the_next_size_is_right(quadra, backend):
+    m = Model()
+    m.output(m.mean(m.input((2, 3, 4, 6)), (0,)))
+    outcome = quadra.run(m.bytes(), *feeds((2, 3, 4, 6), (0, 3, 4, 6)), **options(backend=backend))
+    assert "an output would have numbers all the same" in outcome.error, outcome.error

@@ -155,6 +155,7 @@ bool Partition::HasUnknownSizes(const TfLiteContext* context) const {
 
 Status Partition::PrepareSession(TfLiteContext* context) {
   std::vector<Shape> shapes;
+  int empty = -1;
   for (int tensor : input_tensors) {
     const TfLiteIntArray* dims = context->tensors[tensor].dims;
     const int rank = session->inputs()[shapes.size()].rank;
@@ -164,12 +165,8 @@ Status Partition::PrepareSession(TfLiteContext* context) {
           "input '%s' now has rank %d, and %d in the model; sizes may change, ranks may not",
           context->tensors[tensor].name, dims->size, rank);
     }
-    const Shape shape = ShapeOf(dims->data, rank);
-    if (shape.elements() < 1) {
-      return Unsupported("input '%s' now has the shape %s; empty dimensions are not supported",
-                         context->tensors[tensor].name, ToString(shape).c_str());
-    }
-    shapes.push_back(shape);
+    shapes.push_back(ShapeOf(dims->data, rank));
+    if (shapes.back().elements() < 1) empty = tensor;
   }
   if (!only_shapes.empty() && shapes != only_shapes) {
     return Unsupported(
@@ -178,14 +175,25 @@ Status Partition::PrepareSession(TfLiteContext* context) {
         context->tensors[input_tensors[0]].name, ToString(shapes[0]).c_str());
   }
   QUADRA_RETURN_IF_ERROR(ImportIfNeeded(&shapes));
-  QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
+  std::vector<Port> of_nothing;
+  is_empty = empty >= 0;
+  if (is_empty) {
+    const Status status =
+        states > 0 ? Unsupported("it has a state") : session->OutputsOfNothing(shapes, &of_nothing);
+    if (!status.ok()) {
+      return Unsupported("input '%s' now has no numbers (%s): %s", context->tensors[empty].name,
+                         ToString(shapes[0]).c_str(), status.message().c_str());
+    }
+  } else {
+    QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
+  }
   for (size_t i = 0; i < output_tensors.size(); ++i) {
-    const Port& output = session->outputs()[i];
+    const Port& output = is_empty ? of_nothing[i] : session->outputs()[i];
     TfLiteTensor* tensor = &context->tensors[output_tensors[i]];
     if (tensor->is_variable) continue;  // the nodes leave as many numbers as they found
     QUADRA_RETURN_IF_ERROR(Resize(context, tensor, output.shape, output.rank, output.element));
   }
-  Offer(context);
+  if (!is_empty) Offer(context);
   return Status();
 }
 
@@ -302,6 +310,7 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
 
 Status Partition::Invoke(TfLiteContext* context) {
   if (HasUnknownSizes(context)) QUADRA_RETURN_IF_ERROR(PrepareSession(context));
+  if (is_empty) return Status();
   Events events;
   if (buffers) {
     if (buffers->source.deadline_ms > 0) events.deadline_ms = buffers->source.deadline_ms;

@@ -33,6 +33,7 @@ struct Partition {
   // Of the main subgraph's partitions: where inputs and outputs may be.
   std::shared_ptr<Buffers> buffers;
   bool is_whole_model = false;
+  bool is_empty = false;  // an input has no numbers now: so have all outputs
 
   // Tells the buffers' source which tensors may be in buffers of the GPU API.
   void Offer(TfLiteContext* context) const;

@@ -151,6 +151,41 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
   return Status();
 }
 
+// Ops know no empty shapes. Sizes are sums and products with constants of the inputs' sizes: what
+// they are for 1 and 2 in a size's place tells what they are for 0.
+Status Session::OutputsOfNothing(std::vector<Shape> input_shapes,
+                                 std::vector<Port>* outputs) const {
+  std::vector<Shape> for_one(outputs_.size());
+  *outputs = outputs_;
+  for (int size = 1; size <= 2; ++size) {
+    Graph graph = graph_;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Shape shape = input_shapes[i];
+      for (int axis = kFirstAxis; axis <= 3; ++axis) {
+        if (shape.axis(axis) == 0) shape.set_axis(axis, size);
+      }
+      graph.value(graph.inputs[i]).shape = shape;
+    }
+    QUADRA_RETURN_IF_ERROR(InferShapes(&graph));
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      const Value& value = graph.value(graph.outputs[i]);
+      (*outputs)[i].rank = value.rank;
+      (*outputs)[i].shape = value.shape;
+      if (size == 1) for_one[i] = value.shape;
+    }
+  }
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    Shape& shape = (*outputs)[i].shape;
+    for (int axis = kFirstAxis; axis <= 3; ++axis) {
+      const int n = 2 * for_one[i].axis(axis) - shape.axis(axis);
+      if (n < 0) return Unsupported("its outputs have no sizes then");
+      shape.set_axis(axis, n);
+    }
+    if (shape.elements() > 0) return Unsupported("an output would have numbers all the same");
+  }
+  return Status();
+}
+
 Status Session::Build() {
   times_.compile_us = times_.upload_us = times_.first_launch_us = 0;
   times_.tune_us = times_.check_us = 0;

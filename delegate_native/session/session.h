@@ -69,6 +69,10 @@ class Session {
   // Infers shapes, runs the passes, makes the plan and loads it. Calling it again with the same
   // input shapes does nothing; with others it builds anew.
   Status Prepare(const std::vector<Shape>& input_shapes);
+  // The outputs for shapes of which one is empty; the graph must be there. Nothing is built: there
+  // is nothing to compute. Not ok where an output would have numbers all the same, as a mean of
+  // none.
+  Status OutputsOfNothing(std::vector<Shape> input_shapes, std::vector<Port>* outputs) const;
 
   const SessionOptions& options() const { return options_; }
   const std::vector<Port>& inputs() const { return inputs_; }
