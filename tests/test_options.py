@@ -146,6 +146,16 @@ def test_of_small_partitions_one_stays(quadra):
     assert places(quadra.run(whole.bytes(), **NULL)) == "g"
 
 
+def test_a_lone_node_of_a_model_that_stays_on_the_cpu_stays_there_too(quadra):
+    m = Model()
+    y = m.reshape(m.input((1, 4, 4, 8)), (1, 128, 1, 1))
+    for _ in range(20):
+        y = m.left_to_cpu(y)
+    m.output(y)
+    outcome = quadra.run(m.bytes(), **NULL)
+    assert places(outcome) == "c" * 21 and "too small" in outcome.nodes[0]["reason"]
+
+
 def test_a_large_second_partition_stays(quadra):
     m = Model()
     y = m.conv2d(m.input(IMAGE), WEIGHTS, BIAS)

@@ -83,6 +83,38 @@ def test_a_loops_body_runs_on_the_gpu(quadra, trips, backend):
     assert {"CONV_2D", "TANH"} <= on_gpu, outcome.nodes
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_small_loop_stays_on_the_cpu(quadra, backend):
+    """Each turn would be two round trips to the GPU, however few partitions there are."""
+    feeds = [np.array([5], np.int32), constant("while/x", SHAPE)]
+    outcome = quadra.run(while_model(), feeds, backend=backend)
+    outcome.check(cpu.run(while_model(), feeds), everything_on_gpu=False)
+    reasons = {node["op"]: node["reason"] for node in outcome.nodes if node["subgraph"] > 0}
+    assert set(reasons) == {"GREATER", "CONV_2D", "SUB", "ADD", "TANH"}
+    assert all("too small" in reason for reason in reasons.values()), reasons
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_large_body_of_a_loop_runs_on_the_gpu(quadra, backend):
+    model, until, body = Model(), Model(), Model()
+    shape = (1, 60, 60, 32)
+    i, x = model.input((1,), "int32"), model.input(shape)
+    made = model.value((1,), "int32"), model.value(shape)
+    model.several("WHILE", [i, x], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    model.output(made[1])
+    left, _ = until.input((1,), "int32"), until.input(shape)
+    until.output(until.elementwise("GREATER", left, np.array([0], np.int32), to_bool=True))
+    left, y = body.input((1,), "int32"), body.input(shape)
+    for layer in range(3):
+        y = body.conv2d(y, constant(f"loop/{layer}", (32, 3, 3, 32), -0.1, 0.1), constant("loop/b", (32,)))
+    body.output(body.elementwise("SUB", left, np.array([1], np.int32), kind="SubOptions"), y)
+    raw, feeds = model.bytes(until, body), [np.array([2], np.int32), constant("loop/x", shape)]
+    outcome = quadra.run(raw, feeds, backend=backend)
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
+    assert {node["op"] for node in outcome.nodes if node["on"] == "gpu"} >= {"CONV_2D"}, outcome.nodes
+    assert {node["op"] for node in outcome.nodes if node["subgraph"] == 1 and node["on"] != "gpu"} == {"GREATER"}
+
+
 def model_of_signatures() -> bytes:
     """Two signatures, each a subgraph of its own with its own weights."""
     convolve, dense = Model(), Model()

@@ -149,6 +149,7 @@ void Delegate::Begin(int subgraph) {
     earlier_partitions_ = 0;
     backend_notes_.clear();
     inlined_.clear();
+    called_.clear();
   } else {
     earlier_partitions_ += now_.partitions.size();
     earlier_.push_back(std::move(now_));
@@ -236,6 +237,8 @@ Status Delegate::Apply(TfLiteContext* context) {
   Begin(subgraph);
   const auto model = std::make_shared<ModelNodes>();
   QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
+  const std::set<int> called = CalledSubgraphs(*model);
+  called_.insert(called.begin(), called.end());
   KnownTensors known;
   known.allows_quantized = options_.quantized_models_allowed != 0;
   Applied best;
@@ -390,7 +393,9 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
   TfLiteDelegateParams* previews;
   int count;
   QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
-  if (KeepUnworthyOnCpu(options_, context, model, *known, previews, count, &now_.verdicts)) {
+  const bool is_called = called_.count(now_.subgraph) > 0;
+  if (KeepUnworthyOnCpu(options_, context, model, *known, is_called, previews, count,
+                        &now_.verdicts)) {
     *again = true;
     return Status();
   }

@@ -106,6 +106,7 @@ class Delegate {
   std::vector<Applied> earlier_;  // subgraphs of the same model
   size_t earlier_partitions_ = 0;
   const std::shared_ptr<Buffers> buffers_ = std::make_shared<Buffers>();
+  std::set<int> called_;   // subgraphs of loops and branches, of those that came before
   std::set<int> inlined_;  // subgraphs that only run as a part of others, on the GPU
 };
 

@@ -145,12 +145,29 @@ void KeepOutsideOnCpu(const Options& options, const ModelNodes& model,
   if (any) PlaceFoldedNodes(model, verdicts);
 }
 
+std::set<int> CalledSubgraphs(const ModelNodes& model) {
+  std::set<int> called;
+  for (const ModelNodes::Entry& entry : model.entries) {
+    const int code = entry.registration->builtin_code;
+    if ((code != kTfLiteBuiltinIf && code != kTfLiteBuiltinWhile) || !entry.node->builtin_data)
+      continue;
+    const int* subgraphs = static_cast<const int*>(entry.node->builtin_data);
+    called.insert(subgraphs, subgraphs + 2);
+  }
+  return called;
+}
+
 bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const ModelNodes& model,
-                       const KnownTensors& known, const TfLiteDelegateParams* previews, int count,
+                       const KnownTensors& known, bool is_called,
+                       const TfLiteDelegateParams* previews, int count,
                        std::vector<Verdict>* verdicts) {
-  // A model in one piece is not weighed: it always stays.
-  if (count < 2 && options.min_nodes_per_partition == 0) return false;
+  // A model in one piece is not weighed: it always stays. A loop's body is entered again and again.
+  const bool is_whole =
+      count == 1 && previews->nodes_to_replace->size == static_cast<int>(model.entries.size());
+  if (is_whole && !is_called && options.min_nodes_per_partition == 0) return false;
   const Estimate estimate(context, known);
+  double model_us = 0;
+  for (const ModelNodes::Entry& entry : model.entries) model_us += estimate.CpuUs(entry);
   std::vector<Weighed> order;  // largest first
   for (int i = 0; i < count; ++i) {
     Weighed weighed = Weigh(estimate, model, *verdicts, previews[i]);
@@ -167,7 +184,11 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
   const auto is_best = [](const Weighed& a, const Weighed& b) {
     return a.cpu_us - a.border_us < b.cpu_us - b.border_us;
   };
-  const auto best = std::max_element(order.begin(), order.end(), is_best);
+  auto best = std::max_element(order.begin(), order.end(), is_best);
+  constexpr double kWorthStaying = 0.1;  // of the model's work
+  if (is_called || (best != order.end() && best->cpu_us < kWorthStaying * model_us)) {
+    best = order.end();
+  }
   for (auto it = order.begin(); it != order.end() && !options.small_partitions_allowed; ++it) {
     if (it == best || !it->reason.empty() || it->cpu_us >= it->border_us) continue;
     it->reason = Format(
