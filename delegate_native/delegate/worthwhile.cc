@@ -167,7 +167,9 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
   if (is_whole && !is_called && options.min_nodes_per_partition == 0) return false;
   const Estimate estimate(context, known);
   double model_us = 0;
-  for (const ModelNodes::Entry& entry : model.entries) model_us += estimate.CpuUs(entry);
+  for (const ModelNodes::Entry& entry : model.entries) {
+    if (entry.status.ok()) model_us += estimate.CpuUs(entry);
+  }
   std::vector<Weighed> order;  // largest first
   for (int i = 0; i < count; ++i) {
     Weighed weighed = Weigh(estimate, model, *verdicts, previews[i]);

@@ -325,9 +325,9 @@ const Op kElementwiseOps[] = {
           QUADRA_TEXT(
               "vec4(0.5f) * $a * (vec4(1.0f) + tanh(bounded(vec4(0.7978845608f) * $a * (vec4(1.0f) "
               "+ vec4(0.044715f) * $a * $a), -10.0f, 10.0f)))")),
-    Unary("hard_swish", kTfLiteBuiltinHardSwish, 1,
-          QUADRA_TEXT(
-              "$a * (min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f))")),
+    Unary(
+        "hard_swish", kTfLiteBuiltinHardSwish, 1,
+        QUADRA_TEXT("$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)")),
     With(ImportLeakyRelu, "alpha",
          Unary("leaky_relu", kTfLiteBuiltinLeakyRelu, 2,
                QUADRA_TEXT("above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),

@@ -20,8 +20,9 @@ constexpr float kLargestHalf = 65504.0f, kLeastNormalHalf = 6.1035156e-5f;
 // What may be said of a value; of two operands the later one counts.
 enum class Range : uint8_t { kHalf, kInverse, kBeyond };
 
-bool IsAnyOf(const std::string& op, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* name) { return op == name; });
+// names: with a blank before and behind each.
+bool IsAnyOf(const std::string& op, const char* names) {
+  return strstr(names, (" " + op + " ").c_str()) != nullptr;
 }
 
 // Of a constant that an elementwise op reads. Among many numbers some are tiny by chance.
@@ -61,12 +62,12 @@ Range After(const Step& step) {
   if (op == "rsqrt") return step.operands[0] == Range::kHalf ? Range::kHalf : Range::kInverse;
   if (op == "select") return step.Largest(1);
   if (op == "clamp") return IsBounded(step.attributes) ? Range::kHalf : step.operands[0];
-  const bool keeps = IsAnyOf(op, {"add", "sub", "maximum", "minimum", "neg", "abs", "copy", "sqrt",
-                                  "prelu", "leaky_relu", "squared_difference"});
+  const bool keeps = IsAnyOf(
+      op, " add sub maximum minimum neg abs copy sqrt prelu leaky_relu squared_difference ");
   return keeps ? step.Largest() : Range::kHalf;
 }
 
-bool Sums(const Node& node) { return IsAnyOf(node.op, {"mean", "reduce", "average_pool2d"}); }
+bool Sums(const Node& node) { return IsAnyOf(node.op, " mean reduce average_pool2d "); }
 
 class Search {
  public:
@@ -88,7 +89,7 @@ class Search {
     const Value& value = graph_.value(id);
     if (!IsFloat(value.element)) return Range::kHalf;
     if (!value.constant) return ranges_[static_cast<size_t>(id)];
-    return RangeOf(*value.constant, IsAnyOf(op, {"add", "sub", "maximum"}));
+    return RangeOf(*value.constant, IsAnyOf(op, " add sub maximum "));
   }
 
   bool IsSummed(const Node& node) const {
@@ -134,8 +135,8 @@ class Search {
       node->float32 |= range != Range::kHalf;
       return range;
     }
-    node->float32 |= largest != Range::kHalf &&
-                     IsAnyOf(node->op, {"softmax", "log_softmax", "arg_max", "l2_normalize"});
+    node->float32 |=
+        largest != Range::kHalf && IsAnyOf(node->op, " softmax log_softmax arg_max l2_normalize ");
     return Range::kHalf;
   }
 

@@ -41,7 +41,7 @@ def test_what_overflows_is_named_with_its_maker_and_readers(tmp_path, capsys):
 def test_the_nodes_to_leave_in_float32_are_found(backend, tmp_path, capsys, library, monkeypatch):
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
     path = tmp_path / "m.tflite"
-    path.write_bytes(chain(3, 1e6, 1e-6, 2, fused=False))
+    path.write_bytes(chain(3, 1e3, 1e3, 2, 2, 1e-3, 1e-3, 2, fused=False))
     words = [str(path), f"--library={library}", f"--backend={backend}"]
     assert command_line.main(["overflow", *words, "--error=0.01", "--range=1,2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
