@@ -156,6 +156,7 @@ bool Partition::HasUnknownSizes(const TfLiteContext* context) const {
 Status Partition::PrepareSession(TfLiteContext* context) {
   std::vector<Shape> shapes;
   int empty = -1;
+  Shape empty_shape;
   for (int tensor : input_tensors) {
     const TfLiteIntArray* dims = context->tensors[tensor].dims;
     const int rank = session->inputs()[shapes.size()].rank;
@@ -166,7 +167,7 @@ Status Partition::PrepareSession(TfLiteContext* context) {
           context->tensors[tensor].name, dims->size, rank);
     }
     shapes.push_back(ShapeOf(dims->data, rank));
-    if (shapes.back().elements() < 1) empty = tensor;
+    if (shapes.back().elements() < 1) empty = tensor, empty_shape = shapes.back();
   }
   if (!only_shapes.empty() && shapes != only_shapes) {
     return Unsupported(
@@ -182,7 +183,7 @@ Status Partition::PrepareSession(TfLiteContext* context) {
         states > 0 ? Unsupported("it has a state") : session->OutputsOfNothing(shapes, &of_nothing);
     if (!status.ok()) {
       return Unsupported("input '%s' now has no numbers (%s): %s", context->tensors[empty].name,
-                         ToString(shapes[0]).c_str(), status.message().c_str());
+                         ToString(empty_shape).c_str(), status.message().c_str());
     }
   } else {
     QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
