@@ -419,22 +419,6 @@ def test_division_of_ints_without_a_result_ends_no_process(quadra, op, backend):
 
 
 @on_both
-def test_int64_beyond_32_bits_is_an_error(quadra, backend):
-    """In an input; a constant like that leaves its node to the CPU."""
-    model = Model()
-    x = model.input((2,), "int64")
-    model.output(model.elementwise("LESS", x, np.int64([5, -5]), to_bool=True))
-    outcome = quadra.run(model.bytes(), [np.int64([3, 2**31])], **options(backend=backend))
-    assert not outcome.outputs and "int64 beyond 32 bits" in outcome.error, outcome.error
-    model = Model()
-    x = model.input((2,), "int64")
-    model.output(model.elementwise("LESS", x, np.int64([5, 2**40]), to_bool=True))
-    outcome = quadra.run(model.bytes(), [np.int64([3, 4])], **options(backend=backend))
-    assert "int64 beyond 32 bits" in outcome.nodes[0]["reason"], outcome.nodes
-    outcome.check([np.array([True, True])], everything_on_gpu=False)
-
-
-@on_both
 def test_resize_that_breaks_the_model_is_an_error(quadra, backend):
     """The channels no longer fit the weights: no result may come out of it, and the next model still works."""
     outcome = quadra.run(small_model(), [feed((1, 4, 5, 3))], **options(backend=backend))

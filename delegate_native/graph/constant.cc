@@ -88,6 +88,14 @@ std::vector<int32_t> Constant::ints() const {
   return ints;
 }
 
+std::vector<int32_t> Constant::words(bool upper) const {
+  std::vector<int32_t> words(size_);
+  for (size_t i = 0; i < size_; ++i) {
+    words[i] = static_cast<int32_t>(whole_at(i) >> (upper ? 32 : 0));
+  }
+  return words;
+}
+
 ConstantData Picked(const Constant& from, const std::vector<int>& places) {
   const auto pick = [&places](const auto& numbers, auto* picked) {
     for (int place : places) picked->push_back(numbers[static_cast<size_t>(place)]);

@@ -56,6 +56,8 @@ class Constant {
   float front() const;
   // Of all others; an int64 beyond 32 bits is the nearest int32.
   std::vector<int32_t> ints() const;
+  // Of each of these, as an int64, the lower 32 bits or the upper ones.
+  std::vector<int32_t> words(bool upper) const;
   // What it is stored as, without making numbers of it.
   void AddTo(ContentHash* hash) const;
   // Whether ints() gives every number as it is.

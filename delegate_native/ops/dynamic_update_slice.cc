@@ -84,6 +84,7 @@ const Op kDynamicUpdateSliceOp = {
     .kernels = Kernels,
     .asks_for_rank = true,
     .moves = true,
+    .place_input = 2,
 };
 
 }  // namespace quadra

@@ -396,6 +396,28 @@ const Op kElementwiseOps[] = {
               QUADRA_TEXT(
                   "choose(is_less($a, vec4(127.0f)), to_int(max($a, vec4(-128.0f))), ivec4(127))"),
               QUADRA_TEXT("(($a + ivec4(128)) & ivec4(255)) - ivec4(128)"))),
+    // Of numbers of 64 bits, as a lower word and an upper one (passes/split_int64.cc).
+    Row("upper_word", kNone, 0, 1, kInts, "$a >> 31"),
+    Row("nearest_int", kNone, 0, 2, kInts,
+        QUADRA_TEXT("choose(is_equal($b, $a >> 31), $a, ($b >> 31) ^ ivec4(2147483647))")),
+    Comparison("unsigned_less", kNone,
+               QUADRA_TEXT("is_less($a ^ ivec4(-2147483647 - 1), $b ^ ivec4(-2147483647 - 1))")),
+    Makes(
+        Result::kDeclared,
+        Row("float_of_words", kNone, 0, 2, kInts,
+            QUADRA_TEXT("(to_float($b) + to_float(is_less($a, ivec4(0)))) * vec4(4294967296.0f) + "
+                        "to_float($a)"))),
+    // Below 2^31 they are those of the int; beyond, floats are even, and all steps are exact.
+    Makes(Result::kDeclared,
+          Row("upper_of_float", kNone, 0, 1, kFloats,
+              QUADRA_TEXT("choose(is_less(magnitude($a), vec4(2147483648.0f)), to_int($a) >> 31, "
+                          "to_int(bounded(floor($a * vec4(2.3283064365386963e-10f)), "
+                          "-2147483648.0f, 2147483520.0f)))"))),
+    Makes(Result::kDeclared,
+          Row("lower_of_float", kNone, 0, 1, kFloats,
+              QUADRA_TEXT("choose(is_less(magnitude($a), vec4(2147483648.0f)), to_int($a), "
+                          "to_int($a * vec4(0.5f) - floor($a * vec4(2.3283064365386963e-10f)) * "
+                          "vec4(2147483648.0f)) << 1)"))),
     With(ImportQuantize, "scale inverse low high",
          Unary("requantize", kTfLiteBuiltinQuantize, 3,
                QUADRA_TEXT("onto_grid($a, $inverse, $scale, $low, $high)"))),

@@ -163,6 +163,7 @@ const Op kGatherOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .moves = true,
+    .place_input = 1,
 };
 
 extern const Op kEmbeddingLookupOp;

@@ -184,6 +184,7 @@ const Op kGatherNdOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .moves = true,
+    .place_input = 1,
 };
 
 extern const Op kScatterNdOp;

@@ -97,6 +97,7 @@ const Op kOneHotOp = {
     .kernels = Kernels,
     .result = Result::kLikeSecond,
     .asks_for_rank = true,
+    .place_input = 0,
     .size_input = 1,
 };
 

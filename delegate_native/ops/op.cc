@@ -87,9 +87,12 @@ Status ReadInts(const Graph& graph, Node* node) {
 
 // The node's result, if it is known already.
 void Fold(const Op& op, Graph* graph, const Node& node) {
-  const auto is_constant = [graph](ValueId id) { return graph->IsConstant(id); };
-  if (!node.fused.empty() || !std::all_of(node.inputs.begin(), node.inputs.end(), is_constant))
-    return;
+  // What is folded is ints.
+  const auto is_known = [graph](ValueId id) {
+    const ConstantData& constant = graph->value(id).constant;
+    return constant && constant->fits_ints();
+  };
+  if (!node.fused.empty() || !std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) return;
   ConstantData folded = op.fold        ? op.fold(*graph, node)
                         : op.int_value ? FoldElementwise(op, *graph, node)
                                        : nullptr;

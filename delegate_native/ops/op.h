@@ -116,6 +116,8 @@ struct Op {
   // Each number of the results is one of an input's, or 0; what quantised inputs can hold, they
   // can.
   bool moves = false;
+  // The input of the graph's node that says where numbers are: none is beyond 32 bits.
+  int8_t place_input = -1;
   // The input of the TFLite node whose numbers give the result its size (tflite/op_names.h).
   int8_t size_input = kNoSizeInput;
 };

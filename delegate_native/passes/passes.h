@@ -27,6 +27,9 @@ int RemoveUnread(Graph* graph);
 int SplitConvOfConcat(Graph* graph);
 int SplitPixelDepthwise(Graph* graph);
 
+// Before the pipeline: numbers of 64 bits become ints. An error is one of InferShapes.
+Status SplitInt64(Graph* graph);
+
 }  // namespace quadra
 
 #endif  // QUADRA_PASSES_PASSES_H_

@@ -1,5 +1,6 @@
 #include "delegate_native/session/io_numbers.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace quadra {
@@ -11,30 +12,21 @@ void Copy(const void* from, size_t count, void* to) {
   for (size_t i = 0; i < count; ++i) {
     From number;
     memcpy(&number, static_cast<const char*>(from) + i * sizeof(number), sizeof(number));
+    if constexpr (sizeof(From) > sizeof(int32_t)) {
+      number = std::min<From>(std::max<From>(number, INT32_MIN), INT32_MAX);
+    }
     const To copy = static_cast<To>(number);  // NOLINT(bugprone-signed-char-misuse): signs stay
     memcpy(static_cast<char*>(to) + i * sizeof(copy), &copy, sizeof(copy));
   }
 }
 
-bool FitInts(const void* from, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    int64_t number;
-    memcpy(&number, static_cast<const char*>(from) + i * sizeof(number), sizeof(number));
-    if (number != static_cast<int32_t>(number)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
-bool Widen(const void* from, const Port& port, std::vector<int32_t>* to) {
+void Widen(const void* from, const Port& port, std::vector<int32_t>* to) {
   const size_t count = static_cast<size_t>(port.shape.elements());
   to->resize(count);
   switch (port.element) {
-    case Element::kInt64:
-      if (!FitInts(from, count)) return false;
-      Copy<int32_t, int64_t>(from, count, to->data());
-      break;
+    case Element::kInt64: Copy<int32_t, int64_t>(from, count, to->data()); break;
     case Element::kInt8: Copy<int32_t, int8_t>(from, count, to->data()); break;
     case Element::kInt16: Copy<int32_t, int16_t>(from, count, to->data()); break;
     default: Copy<int32_t, uint8_t>(from, count, to->data());
@@ -42,7 +34,6 @@ bool Widen(const void* from, const Port& port, std::vector<int32_t>* to) {
   if (port.element == Element::kBool) {
     for (int32_t& number : *to) number = number != 0;
   }
-  return true;
 }
 
 void Narrow(const std::vector<int32_t>& from, Element element, void* to) {

@@ -22,8 +22,14 @@ constexpr bool IsPlain(Element element) {
   return element == Element::kFloat32 || element == Element::kInt32;
 }
 
-// `from` holds as many numbers as `port` has. False: one is beyond 32 bits.
-bool Widen(const void* from, const Port& port, std::vector<int32_t>* to);
+// Whether a plan that has so many numbers has the port's as pairs of words, as the interpreter
+// does.
+inline bool HasWords(const Port& port, int64_t numbers) {
+  return port.element == Element::kInt64 && numbers == 2 * port.shape.elements();
+}
+
+// `from` holds as many numbers as `port` has. Of an int64 beyond 32 bits, the nearest int32.
+void Widen(const void* from, const Port& port, std::vector<int32_t>* to);
 // `to` has room for as many numbers as `from` holds.
 void Narrow(const std::vector<int32_t>& from, Element element, void* to);
 

@@ -33,14 +33,19 @@ std::vector<Port> PortsOf(const Graph& graph, const std::vector<ValueId>& values
   return ports;
 }
 
+int64_t NumbersOf(const fb::Io& io) {
+  int64_t numbers = 1;
+  for (int32_t n : *io.shape()) numbers *= n;
+  return numbers;
+}
+
 // Whether the plan has these inputs or outputs, by how many numbers they have.
 bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
          const std::vector<Port>& ports) {
   if (planned.size() != ports.size()) return false;
   for (unsigned i = 0; i < planned.size(); ++i) {
-    int64_t numbers = 1;
-    for (int32_t n : *planned.Get(i)->shape()) numbers *= n;
-    if (numbers != ports[i].shape.elements()) return false;
+    const int64_t numbers = NumbersOf(*planned.Get(i));
+    if (numbers != ports[i].shape.elements() && !HasWords(ports[i], numbers)) return false;
   }
   return true;
 }
@@ -255,6 +260,7 @@ void Session::Keep(PlanBytes plan, std::unique_ptr<Executable> executable) {
 bool Session::UsesCache() const { return options_.cache.is_on() && !options_.dump_tensors; }
 
 Status Session::Optimize(Graph* graph) const {
+  QUADRA_RETURN_IF_ERROR(SplitInt64(graph));
   QUADRA_RETURN_IF_ERROR(RunPasses(graph, FitsTarget()));
   if (options_.precision == Precision::kF32) return Status();
   const int kept = KeepBeyondHalf(graph);
@@ -452,8 +458,8 @@ void Session::SetOutputs(const Graph& imported) {
   }
 }
 
-// Plans take floats, int32 and bytes, and give floats and int32: other elements are brought from
-// and to these here.
+// Plans take floats, int32, bytes and words of int64, and give the same but for bytes: other
+// elements are brought from and to these here.
 Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times) {
   const fb::Plan& plan = *fb::GetPlan(plan_.data());
   staged_.resize(inputs.size() + outputs.size());
@@ -461,14 +467,14 @@ Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
     const fb::Io& io = *plan.inputs()->Get(static_cast<unsigned>(i));
     const fb::Tensor& tensor = *plan.tensors()->Get(static_cast<unsigned>(io.tensor()));
     if (IsPlain(inputs_[i].element) || tensor.cell() > fb::Cell_Int) continue;
-    if (!Widen(inputs[i], inputs_[i], &staged_[i])) {
-      return Unsupported("input %zu holds an int64 beyond 32 bits, which GPUs have no type for", i);
-    }
+    if (HasWords(inputs_[i], NumbersOf(io))) continue;
+    Widen(inputs[i], inputs_[i], &staged_[i]);
     inputs[i] = staged_[i].data();
   }
   std::vector<void*> results = outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (IsPlain(outputs_[i].element)) continue;
+    const int64_t numbers = NumbersOf(*plan.outputs()->Get(static_cast<unsigned>(i)));
+    if (IsPlain(outputs_[i].element) || HasWords(outputs_[i], numbers)) continue;
     std::vector<int32_t>& staged = staged_[inputs.size() + i];
     staged.resize(static_cast<size_t>(outputs_[i].shape.elements()));
     results[i] = staged.data();

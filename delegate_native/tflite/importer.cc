@@ -215,11 +215,7 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
     known_[tensor] = *data;
     return Status();
   }
-  auto made = std::make_shared<const Constant>(t.data, element, half, static_cast<size_t>(count));
-  if (!made->fits_ints()) {
-    return Unsupported("constant '%s' holds an int64 beyond 32 bits", NameOf(t));
-  }
-  *data = std::move(made);
+  *data = std::make_shared<const Constant>(t.data, element, half, static_cast<size_t>(count));
   known_[tensor] = *data;
   return Status();
 }
@@ -493,7 +489,7 @@ Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
     ConstantData data;
     QUADRA_RETURN_IF_ERROR(
         known_->constants.Get(context_, InputIndex(input), /*wants_floats=*/false, &data));
-    if (!IsFloat(data->element())) {
+    if (!IsFloat(data->element()) && data->fits_ints()) {
       *ints = data->ints();
       keeps_sizes_ |= known_->constants.IsSize(InputIndex(input));
       return Status();

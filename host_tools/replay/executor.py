@@ -61,6 +61,10 @@ def lacks(tried: str, came_back: str) -> RunFailed:
 
 def as_stored(tensor: Tensor, numbers: np.ndarray, what: str) -> np.ndarray:
     """Numbers of an input as its memory has them, flat. Misuse: there are too many or too few."""
+    if numbers.dtype == np.int64:  # two ints each, or the nearest one, by what comes of them
+        of_words = 2 * numbers.size == tensor.count
+        ends = np.iinfo(np.int32)
+        numbers = np.ascontiguousarray(numbers).view(np.int32) if of_words else numbers.clip(ends.min, ends.max)
     if numbers.size != tensor.count:
         found = f"it has {numbers.size} numbers, the plan takes {'×'.join(map(str, tensor.shape))}"
         raise Misuse(f"give the plan {what}", found, "give an array of that size")

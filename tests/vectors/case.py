@@ -26,8 +26,12 @@ class Feed:
 
     def make(self, seed: str) -> np.ndarray:
         if self.dtype != "float32":
-            return generator(seed).integers(int(self.low), int(self.high), self.shape, endpoint=True).astype(self.dtype)
-        values = generator(seed).uniform(self.low, self.high, self.shape).astype(np.float32)
+            values = (
+                generator(seed).integers(int(self.low), int(self.high), self.shape, endpoint=True).astype(self.dtype)
+            )
+            values = np.asarray(values)
+        else:
+            values = generator(seed).uniform(self.low, self.high, self.shape).astype(np.float32)
         if self.step:
             values = np.float32(self.step) * np.round(values / np.float32(self.step))
         flat = values.reshape(-1)

@@ -1,0 +1,315 @@
+// GPUs have no type for int64. A number that fits an int is one. Others are
+// - the nearest int, where nothing but places, and comparisons with constants, comes of them: what
+//   is out of range stays out of range;
+// - else two ints, the lower word and the upper one. What only moves numbers moves both.
+// Inputs and outputs of two words are as the interpreter has them, ints of an axis twice as long.
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include "delegate_native/passes/passes.h"
+#include "delegate_native/passes/rewrite.h"
+
+namespace quadra {
+namespace {
+
+bool IsInt64(const Value& value) { return value.element == Element::kInt64; }
+
+// Whether comparing the nearest int with these is comparing the number.
+bool IsWithinInts(const Value& value) {
+  if (!value.constant || !value.constant->fits_ints()) return false;
+  for (int n : value.constant->ints()) {
+    if (n == INT_MIN || n == INT_MAX) return false;
+  }
+  return true;
+}
+
+class Splitter {
+ public:
+  explicit Splitter(Graph* graph) : graph_(*graph), words_(graph->values.size()) {}
+
+  Status Run() {
+    if (!FindWide()) return Status();
+    FindExact();
+    if (!SplitAny()) return Status();
+    graph_.nodes.swap(made_);
+    return InferShapes(&graph_);
+  }
+
+ private:
+  struct Words {
+    bool is_wide = false;   // a number may be beyond 32 bits
+    bool is_exact = false;  // and somebody asks for all of it
+    ValueId upper = -1;     // the lower word takes the value's own place
+    ValueId nearest = -1;   // int
+  };
+
+  Words& words(ValueId id) { return words_[static_cast<size_t>(id)]; }
+  bool IsSplit(ValueId id) { return words(id).is_exact; }
+
+  bool IsPlace(const Node& node, size_t i) const {
+    return OpOf(node).place_input == static_cast<int>(i);
+  }
+
+  bool ReadsWide(const Node& node) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (words(node.inputs[i]).is_wide && !IsPlace(node, i)) return true;
+    }
+    return false;
+  }
+
+  bool FindWide() {
+    bool any = false;
+    const auto take = [&](ValueId id, bool is_wide) {
+      if (!IsInt64(graph_.value(id))) return;
+      words(id).is_wide = is_wide;
+      any |= is_wide;
+    };
+    for (ValueId id : graph_.inputs) take(id, true);
+    for (size_t id = 0; id < graph_.values.size(); ++id) {
+      const ConstantData& constant = graph_.values[id].constant;
+      if (constant) take(static_cast<ValueId>(id), !constant->fits_ints());
+    }
+    for (const Node& node : graph_.nodes) {
+      const bool from_float = node.op == "to_int" && IsFloat(graph_.value(node.inputs[0]).element);
+      const bool is_place = node.op == "arg_max" || node.op == "shape_of";
+      take(node.outputs[0], from_float || (ReadsWide(node) && !is_place));
+    }
+    return any;
+  }
+
+  // Whether the results differ where all of operand i is not known.
+  bool Asks(const Node& node, size_t i) {
+    const Op& op = OpOf(node);
+    if (IsPlace(node, i) || node.op == "to_bool" || node.op == "shape_of") return false;
+    if (op.result == Result::kBool) return !IsWithinInts(graph_.value(node.inputs[1 - i]));
+    return !IsInt64(graph_.value(node.outputs[0])) || words(node.outputs[0]).is_exact;
+  }
+
+  void FindExact() {
+    for (ValueId id : graph_.outputs) words(id).is_exact = words(id).is_wide;
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      const Node& node = graph_.nodes[n];
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        Words& own = words(node.inputs[i]);
+        if (own.is_wide && !own.is_exact) own.is_exact = Asks(node, i);
+      }
+    }
+  }
+
+  ValueId NewValue(std::string name) {
+    const ValueId id = graph_.AddValue(std::move(name), Shape());
+    graph_.value(id).element = Element::kInt32;
+    words_.emplace_back();
+    return id;
+  }
+  ValueId Add(const char* op, std::vector<ValueId> inputs, Attributes attributes = {},
+              ValueId output = -1) {
+    Node node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.attributes = std::move(attributes);
+    node.sources = sources_;
+    node.outputs = {output >= 0 ? output : NewValue(graph_.value(node.inputs[0]).name)};
+    made_.push_back(std::move(node));
+    return made_.back().outputs[0];
+  }
+  ValueId AddConstant(ValueId like, std::vector<int32_t> ints) {
+    Value value = graph_.value(like);
+    value.element = Element::kInt32;
+    value.constant = std::make_shared<const Constant>(value.element, std::move(ints));
+    words_.emplace_back();
+    return graph_.AddValue(std::move(value));
+  }
+
+  ValueId Upper(ValueId id) {
+    if (words(id).upper < 0) {
+      const ConstantData constant = graph_.value(id).constant;
+      const ValueId upper =
+          constant ? AddConstant(id, constant->words(/*upper=*/true)) : Add("upper_word", {id});
+      words(id).upper = upper;
+    }
+    return words(id).upper;
+  }
+  ValueId Nearest(ValueId id) {
+    if (words(id).nearest < 0) {
+      const ValueId nearest = Add("nearest_int", {id, Upper(id)});
+      words(id).nearest = nearest;
+    }
+    return words(id).nearest;
+  }
+
+  ValueId Less(ValueId a, ValueId b) {
+    const ValueId uppers[] = {Upper(a), Upper(b)};
+    const ValueId less =
+        Add("select", {Add("equal", {uppers[0], uppers[1]}), Add("unsigned_less", {a, b}),
+                       Add("less", {uppers[0], uppers[1]})});
+    graph_.value(less).element = Element::kBool;
+    return less;
+  }
+
+  void Compare(const Node& node) {
+    const ValueId a = node.inputs[0], b = node.inputs[1], out = node.outputs[0];
+    const std::string& op = node.op;
+    if (op == "equal" || op == "not_equal") {
+      const ValueId uppers = Add("equal", {Upper(a), Upper(b)});
+      const bool is_same = op == "equal";
+      const ValueId all =
+          Add("logical_and", {Add("equal", {a, b}), uppers}, {}, is_same ? out : -1);
+      if (!is_same) Add("logical_not", {all}, {}, out);
+      return;
+    }
+    const bool swaps = op == "greater" || op == "less_equal";
+    const ValueId less = swaps ? Less(b, a) : Less(a, b);
+    const bool negates = op == "less_equal" || op == "greater_equal";
+    Add(negates ? "logical_not" : "copy", {less}, {}, out);
+  }
+
+  // What moves numbers moves either word; `lower`: its operands.
+  void MoveWords(const Node& node, const std::vector<ValueId>& lower) {
+    const ValueId out = node.outputs[0];
+    std::vector<ValueId> upper = lower;
+    for (size_t i = 0; i < lower.size(); ++i) {
+      const bool chooses = graph_.value(lower[i]).element == Element::kBool || IsPlace(node, i);
+      if (!chooses) upper[i] = Upper(lower[i]);
+    }
+    Attributes attributes = node.attributes;
+    if (attributes.Has("int_value")) {
+      attributes.SetInt("int_value", attributes.Int("int_value") >> 31);  // what a PAD writes
+    }
+    const char* op = FindOp(node.op)->name;
+    const ValueId made = Add(op, std::move(upper), std::move(attributes));
+    words(out).upper = made;
+    Add(op, lower, Attributes(node.attributes), out);
+  }
+
+  void SplitResult(const Node& node) {
+    const ValueId out = node.outputs[0], first = node.inputs[0];
+    if (node.op == "maximum" || node.op == "minimum") {
+      const ValueId other = node.inputs[1];
+      const ValueId less = Less(first, other);
+      Node chosen = node;
+      chosen.op = "select";
+      if (node.op == "maximum") MoveWords(chosen, {less, other, first});
+      else MoveWords(chosen, {less, first, other});
+    } else if (node.op == "to_int" && IsFloat(graph_.value(first).element)) {
+      const ValueId upper = Add("upper_of_float", {first});
+      words(out).upper = upper;
+      Add("lower_of_float", {first}, {}, out);
+    } else {
+      std::vector<ValueId> lower = node.inputs;
+      for (size_t i = 0; i < lower.size(); ++i) {
+        if (IsPlace(node, i) && IsSplit(lower[i])) lower[i] = Nearest(lower[i]);
+      }
+      MoveWords(node, lower);
+    }
+  }
+
+  void Visit(const Node& node) {
+    sources_ = node.sources;
+    if (IsSplit(node.outputs[0])) return SplitResult(node);
+    const Op& op = OpOf(node);
+    const bool compares = op.result == Result::kBool && node.inputs.size() == 2;
+    bool asks = false;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      asks |= IsSplit(node.inputs[i]) && Asks(node, i);
+    }
+    if (asks && compares) return Compare(node);
+    Node changed = node;
+    if (asks && node.op == "to_float") {
+      changed.op = "float_of_words";
+      changed.inputs.push_back(Upper(node.inputs[0]));
+    } else {
+      // Other casts take the lower word.
+      for (ValueId& id : changed.inputs) {
+        if (IsSplit(id) && !asks) id = Nearest(id);
+      }
+    }
+    made_.push_back(std::move(changed));
+  }
+
+  // As an axis twice as long, of which each word is every second number.
+  void SplitInput(ValueId* input) {
+    const ValueId lower = *input;
+    const std::vector<int> readers = graph_.Consumers(lower);
+    sources_.clear();
+    if (!readers.empty()) sources_ = graph_.nodes[static_cast<size_t>(readers[0])].sources;
+    Value both = graph_.value(lower);
+    both.element = Element::kInt32;
+    both.shape.c *= 2;
+    const size_t rank = static_cast<size_t>(both.rank > 0 ? both.rank : 1);
+    const bool is_scalar = both.rank == 0;
+    both.rank = static_cast<int>(rank);
+    *input = graph_.AddValue(std::move(both));
+    words_.emplace_back();
+    const ValueId upper = NewValue(graph_.value(lower).name);
+    words(lower).upper = upper;
+    for (int word = 0; word < 2; ++word) {
+      std::vector<int> begin(rank), strides(rank, 1);
+      begin.back() = word;
+      strides.back() = is_scalar ? 1 : 2;
+      Attributes attributes;
+      attributes.SetInts("begin", begin);
+      attributes.SetInts("end", begin);
+      attributes.SetInts("strides", strides);
+      attributes.SetInt("end_mask", (1 << rank) - 1);
+      if (is_scalar) attributes.SetInt("shrink_axis_mask", 1);
+      Add("strided_slice", {*input}, std::move(attributes), word == 0 ? lower : upper);
+    }
+  }
+
+  void JoinOutput(ValueId* output) {
+    const int producer = graph_.Producer(*output);
+    sources_.clear();
+    if (producer >= 0) sources_ = graph_.nodes[static_cast<size_t>(producer)].sources;
+    std::vector<ValueId> columns = {*output, Upper(*output)};
+    for (ValueId& column : columns) {
+      Attributes shape;
+      shape.SetInts("shape", {-1, 1});
+      column = Add("reshape", {column}, std::move(shape));
+    }
+    Attributes axis;
+    axis.SetInt("axis", 3);
+    *output = Add("concat", std::move(columns), std::move(axis));
+  }
+
+  bool SplitAny() {
+    std::vector<ValueId> split;
+    for (size_t id = 0; id < words_.size(); ++id) {
+      if (words_[id].is_exact) split.push_back(static_cast<ValueId>(id));
+    }
+    if (split.empty()) return false;
+    // Nobody reads them as one number.
+    graph_.tensors.erase(std::remove_if(graph_.tensors.begin(), graph_.tensors.end(),
+                                        [&](const auto& tensor) { return IsSplit(tensor.second); }),
+                         graph_.tensors.end());
+    for (ValueId& input : graph_.inputs) {
+      if (IsSplit(input)) SplitInput(&input);
+    }
+    for (ValueId id : split) {
+      Value& value = graph_.value(id);
+      value.element = Element::kInt32;
+      if (!value.constant) continue;
+      const ValueId upper = AddConstant(id, value.constant->words(/*upper=*/true));
+      words(id).upper = upper;
+      graph_.value(id).constant = std::make_shared<const Constant>(
+          Element::kInt32, graph_.value(id).constant->words(/*upper=*/false));
+    }
+    for (const Node& node : graph_.nodes) Visit(node);
+    for (ValueId& output : graph_.outputs) {
+      if (IsSplit(output)) JoinOutput(&output);
+    }
+    return true;
+  }
+
+  Graph& graph_;
+  std::vector<Words> words_;  // of each value
+  std::vector<Node> made_;
+  std::vector<int> sources_;  // of the nodes that are made
+};
+
+}  // namespace
+
+Status SplitInt64(Graph* graph) { return Splitter(graph).Run(); }
+
+}  // namespace quadra
