@@ -58,11 +58,10 @@ std::string Format(const char* format, ...) {
   return text;
 }
 
-Status Failed(Code code, const char* packed, ...) {
-  const std::string format = packing::UnpackerOf<SentenceWords>()(packed);
+Status Failed(Code code, const char* format, ...) {
   va_list arguments;
-  va_start(arguments, packed);
-  std::string text = FormatList(format.c_str(), arguments);
+  va_start(arguments, format);
+  std::string text = FormatList(format, arguments);
   va_end(arguments);
   return Status(code, std::move(text));
 }

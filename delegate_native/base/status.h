@@ -6,8 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "delegate_native/base/packing.h"
-#include "delegate_native/base/sentence_words.h"
+#include "delegate_native/base/texts.h"
 
 namespace quadra {
 
@@ -60,14 +59,25 @@ std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2))
 
 std::string FormatList(const char* format, va_list arguments);
 
-// printf into a failure; the format is packed.
-Status Failed(Code code, const char* packed, ...);
+template <typename... Arguments>
+__attribute__((always_inline)) inline std::string FormatOf(const char* format,
+                                                           const char* /*literal*/,
+                                                           Arguments... arguments) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-security"
+  return Format(format, arguments...);
+#pragma GCC diagnostic pop
+}
+
+// printf into a failure.
+Status Failed(Code code, const char* format, ...);
 
 template <typename... Arguments>
-__attribute__((always_inline)) inline Status FailedOf(Code code, const char* packed,
-                                                      const char* /*format*/,
+__attribute__((always_inline)) inline Status FailedOf(Code code, const char* format,
+                                                      const char* /*literal*/,
                                                       Arguments... arguments) {
-  return Failed(code, packed, arguments...);
+  return Failed(code, format, arguments...);
 }
 
 // Never called: compilers check the arguments against its format.
@@ -76,13 +86,18 @@ inline void CheckFormat(const char*, ...) {}
 
 }  // namespace quadra
 
-// Unsupported("a format of printf", arguments…) and the like make a Status. Macros, because the
-// format is packed when it is compiled: it must be a literal.
 #define QUADRA_FIRST(first, ...) first
-#define QUADRA_FAILED(code, ...)                                                        \
-  ((false ? ::quadra::CheckFormat(__VA_ARGS__) : void()),                               \
-   ::quadra::FailedOf(code, QUADRA_PACKED(SentenceWords, QUADRA_FIRST(__VA_ARGS__, 0)), \
-                      __VA_ARGS__))
+
+// TextOf("a format of printf", arguments…): a part of a kernel's text.
+#define TextOf(...)                                       \
+  ((false ? ::quadra::CheckFormat(__VA_ARGS__) : void()), \
+   ::quadra::FormatOf(QUADRA_TEXT(QUADRA_FIRST(__VA_ARGS__, 0)), __VA_ARGS__))
+
+// Unsupported("a format of printf", arguments…) and the like make a Status. Macros, because the
+// format is one of the library's texts (texts.h): it must be a literal.
+#define QUADRA_FAILED(code, ...)                          \
+  ((false ? ::quadra::CheckFormat(__VA_ARGS__) : void()), \
+   ::quadra::FailedOf(code, QUADRA_TEXT(QUADRA_FIRST(__VA_ARGS__, 0)), __VA_ARGS__))
 #define Unsupported(...) QUADRA_FAILED(::quadra::Code::kUnsupported, __VA_ARGS__)
 #define InvalidModel(...) QUADRA_FAILED(::quadra::Code::kInvalidModel, __VA_ARGS__)
 #define DeviceFailed(...) QUADRA_FAILED(::quadra::Code::kDeviceFailed, __VA_ARGS__)

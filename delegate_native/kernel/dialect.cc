@@ -3,7 +3,7 @@
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/constructors.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/prelude.h"
 #include "delegate_native/kernel/renderer.h"
 
@@ -12,10 +12,9 @@ namespace {
 
 // A text of all languages in one: $f is `static inline` where the language has it, $4 and $1 the
 // types of four numbers and of one, $p the prefix of the names.
-std::string InLanguage(const char* packed, Language language, bool ints) {
-  const std::string text = Unpacked(packed);
+std::string InLanguage(const char* text, Language language, bool ints) {
   std::string made;
-  for (const char* c = text.c_str(); *c; ++c) {
+  for (const char* c = text; *c; ++c) {
     if (*c != '$') {
       made += *c;
       continue;
@@ -66,15 +65,14 @@ std::string Prelude(const Dialect& dialect, const std::string& sources) {
     return std::string("#version 310 es\n") +
            (dialect.image_units > 0 ? "#extension GL_EXT_texture_buffer : require\n" : "") +
            "precision " + (dialect.precision == Precision::kF16 ? "mediump" : "highp") +
-           " float;\n" + Unpacked(kGlesPrelude) + functions;
+           " float;\n" + kGlesPrelude + functions;
   }
   const bool half = dialect.precision != Precision::kF32;
   // A kernel that computes with floats may read what others keep as halfs.
   const bool has_halfs = sources.find("HALF4") != std::string::npos;
-  const std::string wide = kHasCpuShapes ? Unpacked(kOpenClWide) : "";
-  const std::string lanes = kHasCpuShapes ? Unpacked(half ? kOpenClHalfLanes : kOpenClLanes) : "";
-  return WithCasts(Unpacked(kOpenClPrelude) + wide + functions +
-                   (has_halfs ? Unpacked(kOpenClHalfs) : "") + lanes);
+  const char* const wide = kHasCpuShapes ? kOpenClWide : "";
+  const char* const lanes = !kHasCpuShapes ? "" : half ? kOpenClHalfLanes : kOpenClLanes;
+  return WithCasts(kOpenClPrelude + (wide + functions) + (has_halfs ? kOpenClHalfs : "") + lanes);
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,

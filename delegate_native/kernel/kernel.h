@@ -68,7 +68,6 @@ struct KernelDesc {
   std::vector<ConstantArg> constants;
   std::vector<ScalarArg> scalars;
   std::vector<SharedArg> shared;
-  // Packed or not, as the epilogue: rendering unpacks both (kernel/packed_text.h).
   std::string body;
   // Runs on the value of write_EPILOGUE_TENSOR just before it is stored: reads and assigns
   // `vec4 v`, knows the place as `x, y, s` (each prefixed e_). Empty: stored as it is.

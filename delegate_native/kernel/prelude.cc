@@ -1,7 +1,7 @@
 #include "delegate_native/kernel/prelude.h"
 
 #include "delegate_native/base/cpu_shapes.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 
 namespace quadra {
 

@@ -1,4 +1,4 @@
-// The texts that give a body's words their meaning in each language; all packed.
+// The texts that give a body's words their meaning in each language.
 #ifndef QUADRA_KERNEL_PRELUDE_H_
 #define QUADRA_KERNEL_PRELUDE_H_
 

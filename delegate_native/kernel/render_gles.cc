@@ -2,7 +2,6 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/bindings.h"
-#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/renderer.h"
 
 namespace quadra {

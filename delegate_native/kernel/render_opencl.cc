@@ -1,7 +1,6 @@
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/constructors.h"
-#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/renderer.h"
 
 namespace quadra {

@@ -5,7 +5,6 @@
 
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
-#include "delegate_native/kernel/packed_text.h"
 
 namespace quadra {
 namespace {
@@ -118,9 +117,8 @@ void Renderer::Define(const std::string& name, const char* macro, const std::str
 
 void Renderer::DefineWalk(const std::string& name, bool is_image, const std::string& fetch) {
   if (!Uses(body_, "fetch_" + name)) return;
-  macros_ +=
-      Named(Unpacked(is_image ? kWalkThroughImage : kWalkThroughBuffer) + fetch + "\n", name);
-  undefs_ += Named(Unpacked(kWalkEnds), name);
+  macros_ += Named((is_image ? kWalkThroughImage : kWalkThroughBuffer) + fetch + "\n", name);
+  undefs_ += Named(kWalkEnds, name);
 }
 
 bool Renderer::Says(const std::string& word) const { return Uses(body_, word); }

@@ -7,7 +7,7 @@
 
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/kernel/kernel.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 
 namespace quadra {
 
@@ -20,8 +20,8 @@ class Renderer {
       : desc_(desc),
         layouts_(layouts),
         dialect_(dialect),
-        body_(Unpacked(desc.body)),
-        epilogue_(Unpacked(desc.epilogue)),
+        body_(desc.body),
+        epilogue_(desc.epilogue),
         half_constants_(dialect.precision != Precision::kF32) {}
   virtual ~Renderer() = default;
 

@@ -1,7 +1,7 @@
 // ARG_MAX, ARG_MIN: the place of the largest or least number along an axis; of equal ones the
 // first. As on the CPU, NaN is no number; if there is no other, the place is 0.
 #include "delegate_native/base/cpu_shapes.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"

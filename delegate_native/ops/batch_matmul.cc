@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"

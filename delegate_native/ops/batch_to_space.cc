@@ -1,7 +1,7 @@
 // BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND: blocks of one or two spatial axes become batches, and back;
 // zeros are put around before, or a border is cropped after. Rank 3 has one spatial axis, rank 4
 // two.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 

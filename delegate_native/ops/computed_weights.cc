@@ -3,7 +3,7 @@
 #include "delegate_native/ops/computed_weights.h"
 
 #include "delegate_native/graph/window.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/transpose_conv.h"
 #include "delegate_native/ops/unroll.h"

@@ -2,7 +2,7 @@
 // several times, are inputs like others.
 #include <utility>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 

@@ -8,7 +8,7 @@
 // edges every tap has its own pointers, and taps outside read the zeros in front of the weights.
 #include <algorithm>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/unroll.h"
 

@@ -2,7 +2,7 @@
 // results in registers (conv_tiles.cc).
 #include <algorithm>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"

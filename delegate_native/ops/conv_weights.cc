@@ -1,7 +1,7 @@
 // The weights and numbers of convolutions, as their kernels read them.
 #include <algorithm>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/conv_kernels.h"
 
 namespace quadra {

@@ -1,6 +1,6 @@
 // CUMSUM: sums up to each place of an axis; exclusive ones leave the place itself out, reverse ones
 // begin at the end.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"

@@ -1,7 +1,7 @@
 // DEPTH_TO_SPACE: channels become blocks of pixels:
 // out[h * block + i, w * block + j, c] = in[h, w, (i * block + j) * out_channels + c].
 // SPACE_TO_DEPTH: the reverse.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/sorted.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_cpu.h"

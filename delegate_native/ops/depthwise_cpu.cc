@@ -1,6 +1,6 @@
 #include "delegate_native/ops/depthwise_cpu.h"
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/unroll.h"
 

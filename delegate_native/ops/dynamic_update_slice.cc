@@ -1,6 +1,6 @@
 // DYNAMIC_UPDATE_SLICE: a tensor with a part of it replaced, from a computed place on, which is
 // moved so far that the part lies inside.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
@@ -41,7 +41,7 @@ class StepWriter {
   // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
   Status Write(const Op& op, const std::vector<ValueId>& inputs, int hole, bool is_int,
                const Attributes& attributes) {
-    const std::string formula = Unpacked(is_int && op.int_formula ? op.int_formula : op.formula);
+    const std::string formula = is_int && op.int_formula ? op.int_formula : op.formula;
     // "$a + $b" and "$a * $b" commute.
     if (few_texts() && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");

@@ -1,12 +1,12 @@
 // The elementwise ops: a row each. A row's formula is written in the words of docs/kernels.md; $a,
 // $b and $c are its operands, vec4 or ivec4 by their elements, $NAME a float attribute. A short one
-// is fewer bytes as it is than packed.
+// is fewer bytes as it is than as a text of the library (base/texts.h).
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
 

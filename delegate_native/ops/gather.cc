@@ -1,7 +1,7 @@
 // GATHER: whole parts of a tensor by their index along an axis, for each place of the leading
 // batch_dims axes anew. EMBEDDING_LOOKUP: rows of a table. A computed index that is out of range
 // gives the part at the end; the CPU fails there.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/integer_weights.h"

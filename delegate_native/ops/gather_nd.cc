@@ -1,7 +1,7 @@
 // GATHER_ND: parts of a tensor by vectors of indices along its first axes. SCATTER_ND: such parts
 // put into zeros, and added where they meet. An index that is out of range is taken for the
 // nearest; the CPU fails there.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"

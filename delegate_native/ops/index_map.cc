@@ -1,6 +1,6 @@
 #include "delegate_native/ops/index_map.h"
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
 

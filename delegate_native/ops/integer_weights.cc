@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/split_sums.h"
@@ -127,9 +127,7 @@ constexpr char kStoreWide[] =
     "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
     "{ write_dst(four$[j], $, y, b * dst_s + o * 4 + j); }\n";
 
-void Add(const char* packed, int pixels, bool wide, char lane, std::string* body) {
-  const std::string all = Unpacked(packed);
-  const char* text = all.c_str();
+void Add(const char* text, int pixels, bool wide, char lane, std::string* body) {
   for (const char* next; *text; text = next) {
     next = strchr(text, '\n') + 1;
     for (const char* l = "xyzw"; *text == '#' && *l; ++l) Add(kLane, pixels, wide, *l, body);

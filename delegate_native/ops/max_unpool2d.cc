@@ -3,7 +3,7 @@
 // float a little above it. Their options are TfLitePoolParams.
 #include <algorithm>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/pool2d.h"
 #include "delegate_native/tflite/importer.h"

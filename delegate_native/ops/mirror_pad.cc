@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "delegate_native/graph/window.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 

@@ -2,7 +2,7 @@
 // LOCAL_RESPONSE_NORMALIZATION (their power nearby).
 #include <algorithm>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 

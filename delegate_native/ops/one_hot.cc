@@ -1,6 +1,6 @@
 // ONE_HOT: an axis put in, along which the place that an index names is `on` and all others are
 // `off`.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"

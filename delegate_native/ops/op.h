@@ -94,9 +94,8 @@ struct Op {
   // The result where all inputs are constants, or null if the GPU is to compute it all the same.
   ConstantData (*fold)(const Graph& graph, const Node& node) = nullptr;
   // Elementwise ops: the result as an expression of its operands $a, $b, $c and its float
-  // attributes $NAME; null for other ops. It may be packed (kernel/packed_text.h). Such an op needs
-  // no kernels function of its own (ElementwiseKernels serves it), and can be merged into another's
-  // (docs/kernels.md).
+  // attributes $NAME; null for other ops. Such an op needs no kernels function of its own
+  // (ElementwiseKernels serves it), and can be merged into another's (docs/kernels.md).
   const char* formula = nullptr;
   // The same where the first operand is of ints; null: it is the same text.
   const char* int_formula = nullptr;

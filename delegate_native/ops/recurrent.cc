@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/slice.h"
 #include "delegate_native/ops/unroll.h"
@@ -158,10 +158,9 @@ n     z$ = z$ * read_weights(at + 2 * $ * cells) + read_weights(at + (2 * $ + 1)
 m     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 )");
 
-std::string LinesOf(const char* packed, const Layer& layer) {
-  const std::string text = Unpacked(packed);
+std::string LinesOf(const char* text, const Layer& layer) {
   std::string made;
-  for (const char* line = text.c_str(); *line; line += strcspn(line, "\n") + 1) {
+  for (const char* line = text; *line; line += strcspn(line, "\n") + 1) {
     if (*line != ' ' && !layer.Has(*line)) continue;
     const std::string rest(line + 1, strcspn(line, "\n"));
     if (rest[0] == '#') made += LinesOf(kNorm, layer);
@@ -173,9 +172,8 @@ std::string LinesOf(const char* packed, const Layer& layer) {
 // The formula of an elementwise op, of v; its attributes are arguments of the kernel.
 std::string Activation(const Attributes& attributes) {
   if (!attributes.Has("activation")) return "v";
-  const std::string formula = Unpacked(FindOp(attributes.Word("activation"))->formula);
   std::string text;
-  for (const char* c = formula.c_str(); *c; ++c) {
+  for (const char* c = FindOp(attributes.Word("activation"))->formula; *c; ++c) {
     if (*c != '$') text += *c;
     else if (c[1] == 'a') text += 'v', ++c;
   }

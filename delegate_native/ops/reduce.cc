@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"

@@ -1,6 +1,6 @@
 // The custom op Resampler: an image sampled at places x, y that the second input tells for each
 // result, between its four pixels. What lies outside the image is 0.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 

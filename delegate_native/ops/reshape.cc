@@ -2,7 +2,7 @@
 // may be -1. The shape is the second input if that is a constant vector, else the node's options.
 #include "delegate_native/ops/reshape.h"
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 

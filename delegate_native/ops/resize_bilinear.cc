@@ -1,6 +1,6 @@
 // RESIZE_BILINEAR: to a constant [height, width]. align_corners maps corner to corner,
 // half_pixel_centers maps middles of pixels; neither maps pixel i to i * in / out.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/resize.h"

@@ -1,6 +1,6 @@
 // RESIZE_NEAREST_NEIGHBOR: to a constant [height, width]. align_corners maps corner to corner,
 // half_pixel_centers maps middles of pixels; neither takes the pixel at i * in / out.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/ops/resize.h"
 

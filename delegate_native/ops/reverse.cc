@@ -1,5 +1,5 @@
 // REVERSE_V2: some axes backwards.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"

@@ -1,6 +1,6 @@
 // SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape; LOG_SOFTMAX: its
 // logarithm (beta is 1). The largest element is taken off first, so that nothing overflows.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {

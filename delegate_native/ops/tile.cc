@@ -1,5 +1,5 @@
 // TILE: a tensor several times along each axis. BROADCAST_TO: as often as makes a shape.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 

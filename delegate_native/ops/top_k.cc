@@ -1,6 +1,6 @@
 // TOPK_V2: the k largest numbers of the last axis, in order, and their places; of equal ones the
 // first comes first. Each of the two results is a node of its own.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"

@@ -1,5 +1,5 @@
 // TRANSPOSE: axes in another order, by a constant permutation.
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
 

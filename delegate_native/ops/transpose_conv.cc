@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"

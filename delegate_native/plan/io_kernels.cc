@@ -1,7 +1,7 @@
 #include "delegate_native/plan/io_kernels.h"
 
 #include "delegate_native/base/cpu_shapes.h"
-#include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {

@@ -223,9 +223,7 @@ constexpr const char* kNames = QUADRA_NAMES(
 
 std::string OpName(int builtin, const char* custom_name) {
   if (builtin == kTfLiteBuiltinCustom) return custom_name ? custom_name : "CUSTOM";
-  // Every start asks for each node's. Never destroyed: interpreters may outlive the statics.
-  static const std::string& names = *new std::string(UnpackedNames(kNames));
-  const std::string name = NameAt(names, builtin);
+  const std::string name = NameAt(kNames, builtin);
   return name.empty() ? Format("OP_%d", builtin) : name;
 }
 

@@ -24,7 +24,7 @@ _WITH_KERNELS = {"kernel", "ops", "plan"}
 _CODE = re.compile(rb"[\n;{}]|\bvec4\b|\$")
 _TEXT = re.compile(rb"[\n\t -~]+")
 _KERNELS = "kernels' text"
-_PACKED = "kPacked"  # in the symbols of packed ones (base/packing.h)
+_PACKED = "quadra_packed_texts"  # kernels' texts, messages and names (delegate_native/base/texts.h)
 _UNWINDING = re.compile(r"\.(eh_frame|gcc_except|ARM\.ex)")
 _LINKING = re.compile(r"\.(dyn|gnu|rel|plt|got|iplt|hash|interp)")
 
@@ -125,7 +125,7 @@ def layers(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tup
                 seen.add(address)  # identical code is there once
                 owner = owners.get(_NUMBER.sub("", symbol.name), set())
                 data = _bytes(elf, symbol) if kind == "STT_OBJECT" else b""
-                weight[_KERNELS if _PACKED in symbol.name else _row(owner, data)] += size
+                weight["texts, deflated" if symbol.name == _PACKED else _row(owner, data)] += size
         for part in elf.iter_sections():
             if part["sh_flags"] & 2 and part["sh_type"] != "SHT_NOBITS":
                 name = "unwinding" if _UNWINDING.match(part.name) else "linking" if _LINKING.match(part.name) else ""

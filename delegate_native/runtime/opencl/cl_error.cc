@@ -65,7 +65,7 @@ constexpr cl_int kOfDrivers = -9999;
 
 std::string ClErrorName(cl_int code) {
   if (code == kPlatformNotFound) return "CL_PLATFORM_NOT_FOUND_KHR";
-  const std::string name = NameAt(UnpackedNames(kErrors), ~code);
+  const std::string name = NameAt(kErrors, ~code);
   return name.empty() ? Format("error %d", code) : "CL_" + name;
 }
 

@@ -1,0 +1,109 @@
+"""Writes the texts of the native code, deflated, as an assembler's source: delegate_native/base/texts.h says for what.
+
+    pack_texts.py [--plain] SOURCE… > texts.S
+
+Python's own library only: Bazel runs it where nothing else is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+import zlib
+from pathlib import Path
+
+# Whose first argument is a text.
+_CALLS = ("QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
+_CALL = re.compile(rf'\b(?:{"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
+_LITERAL = re.compile(r'R"\((.*?)\)"|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
+_ROW = 24  # bytes in a line
+
+
+def texts(sources: list[str]) -> list[str]:
+    """The texts in sources' contents, each once, in their order."""
+    found: dict[str, None] = {}
+    for source in sources:
+        for literals in _CALL.findall(source):
+            parts = (raw if not quoted else ast.literal_eval(quoted) for raw, quoted in _LITERAL.findall(literals))
+            found["".join(parts)] = None
+    return list(found)
+
+
+def hash_of(text: str) -> int:
+    """TextHash of texts.h: FNV-1a."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return value
+
+
+def symbol_of(text: str) -> str:
+    """The C++ name of LibraryText<hash>::kText."""
+    return f"_ZN6quadra11LibraryTextILj{hash_of(text)}EE5kTextE"
+
+
+def deflated(data: bytes) -> bytes:
+    """As unpack_texts.cc reads it: without a header, in blocks with codes of their own."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+    return packer.compress(data) + packer.flush()
+
+
+def plain(wanted: list[str]) -> str:
+    """The part of the source that defines these texts; each has a section, for the linker to leave out."""
+    lines = []
+    for text in wanted:
+        symbol = symbol_of(text)
+        lines += [f'.section .rodata.{symbol},"a"', *_global(symbol), f"{symbol}:", *_bytes(text.encode() + b"\0")]
+    return "\n".join(lines)
+
+
+def packed(wanted: list[str]) -> str:
+    """The same, deflated."""
+    data, places = b"", {}
+    for text in wanted:
+        places[text] = len(data)
+        data += text.encode() + b"\0"
+    lines = [
+        ".section .rodata", *_global("quadra_packed_texts"), ".type quadra_packed_texts,%object", "quadra_packed_texts:",
+        *_bytes(deflated(data)), ".size quadra_packed_texts, . - quadra_packed_texts",
+        # The library inflates them when it is loaded.
+        '.section .init_array,"aw"', ".balign __SIZEOF_POINTER__", ".hidden quadra_unpack_texts",
+        "#if __SIZEOF_POINTER__ == 8", ".quad quadra_unpack_texts", "#else", ".long quadra_unpack_texts", "#endif",
+        ".bss", *_global("quadra_texts"), "quadra_texts:", f".skip {len(data)}",
+    ]  # fmt: skip
+    for text, place in places.items():
+        lines += [*_global(symbol_of(text)), f".set {symbol_of(text)}, quadra_texts + {place}"]
+    return "\n".join(lines)
+
+
+def _global(name: str) -> list[str]:
+    return [f".globl {name}", f".hidden {name}"]
+
+
+def _bytes(data: bytes) -> list[str]:
+    return [".byte " + ",".join(map(str, data[i : i + _ROW])) for i in range(0, len(data), _ROW)]
+
+
+def checked(wanted: list[str]) -> list[str]:
+    """The same; an error where two have one hash."""
+    known: dict[int, str] = {}
+    for text in wanted:
+        if known.setdefault(hash_of(text), text) != text:
+            sys.exit(f"pack_texts.py: two texts have one hash; change one of them:\n{known[hash_of(text)]}\n---\n{text}")
+    return wanted
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plain", action="store_true", help="not deflated: for programs with few texts")
+    parser.add_argument("sources", nargs="+", type=Path)
+    asked = parser.parse_args()
+    wanted = checked(texts([path.read_text(encoding="utf-8") for path in sorted(asked.sources)]))
+    print(plain(wanted) if asked.plain else packed(wanted))
+    print('.section .note.GNU-stack,"",%progbits')
+
+
+if __name__ == "__main__":
+    main()
