@@ -569,25 +569,29 @@ def bisect(
 
 
 @task(
+    iterable=["size"],
     help={
         **{
             key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "backend", "target", "library")
         },
         "error": "Find the fewest nodes to leave in float32 for this error relative to an output's range, e.g. 0.01 (default: only show the values).",
-        "precision": "For --error.",
+        "precision": "That the delegate is asked for what it keeps in float32 by itself, and of the runs of --error.",
+        "signature": "Only this signature of the model (default: each of several).",
+        "size": _RUN_HELP["size"],
         "top": "How many tensors to show (0: all).",
         "json": "Print JSON instead of a table.",
-    }
+    },
 )
 def overflow(
     c: Context, model: str, image: str = "", range: str = "", seed: int = 1, inputs: str = "", top: int = 12,
     json: bool = False, error: float = 0.0, precision: str = "f16", backend: str = "auto", target: str = "",
-    library: str = "",
+    library: str = "", signature: str = "", size: list[str] | None = None,
 ) -> None:  # fmt: skip
     """Show how large a model's values get, which of them overflow float16, and which ops that concerns.
 
-    Runs the model once on the CPU, with floats; with --error also on the GPU, some dozen times, to find the option
-    float32_nodes. Give real inputs (--image, --inputs): random ones say little.
+    Runs the model once on the CPU, with floats, and asks the delegate what it keeps in float32 by itself; with --error
+    also runs it on the GPU, some dozen times, to find the option float32_nodes. Give real inputs (--image, --inputs):
+    random ones say little.
     """
     from json import dumps
 
@@ -597,21 +601,25 @@ def overflow(
     from host_tools.request import from_arguments
     from host_tools.tasks import float32_nodes, overflow
 
-    spec = from_arguments.make_spec(
-        model, image=image, value_range=range, seed=seed, arrays=inputs, peers=(), backend=backend, precision=precision,
-        target=target,
-    )  # fmt: skip
-    found, searched = overflow.ask(spec), None
-    if error:
-        with progress(f"overflow {model}") as show:
-            (place,) = where.parse("host", _file(library))
-            searched = float32_nodes.find(spec, place, overflow.at_risk(found), error, show)
+    asked = []
+    for entry in from_arguments.entries(model, signature, size or []):
+        spec = from_arguments.make_spec(
+            **entry, image=image, value_range=range, seed=seed, arrays=inputs, peers=(), backend=backend,
+            precision=precision, target=target,
+        )  # fmt: skip
+        found, searched = overflow.ask(spec, lambda: _library(library)), None
+        if error:
+            with progress(f"overflow {spec.label}") as show:
+                (place,) = where.parse("host", _file(library))
+                searched = float32_nodes.find(spec, place, overflow.to_name(found), error, show)
+        asked.append(overflow.Asked(spec, found, searched))
     if json:
-        print(dumps(overflow.to_json(spec, found, searched), indent=1))
+        print(dumps(overflow.to_json(asked), indent=1))
         return
-    overflow.show(spec, found, terminal.console(), top)
-    if searched:
-        overflow.show_search(spec, searched, error, terminal.console())
+    for one in asked:
+        overflow.show(one.spec, one.ranges, terminal.console(), top)
+        if one.searched:
+            overflow.show_search(one.spec, one.searched, error, terminal.console())
 
 
 @task(

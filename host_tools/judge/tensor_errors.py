@@ -16,6 +16,7 @@ from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
 
 HALF_MAX = 65504.0
+HALF_MIN = 2.0**-14  # below, half has fewer digits; below 2**-25 it has 0
 _CONSTANTS = ("DEQUANTIZE", "DENSIFY")  # of constants: no kernel of their own
 Arrays = Mapping[int, np.ndarray]  # by tensor, as the model has them
 

@@ -49,6 +49,24 @@ def of_run(folder: RunFolder) -> list[Path]:
     return found
 
 
+def storage(plan: dict[str, Any]) -> dict[int, bool]:
+    """For each node of the model that has a kernel, whether the plan stores its results in half precision, wholly or in part."""
+    found: dict[int, bool] = {}
+    for index, dispatch in enumerate(plan["dispatches"]):
+        written = [
+            plan["regions"][arg["index"]] for arg in dispatch["args"] if arg["kind"] == "Buffer" and arg["written"]
+        ]
+        alive = [t for t in plan["tensors"] if t["cell"] == "Half" and t["first_use"] <= index <= t["last_use"]]
+        half = any(_holds(tensor, region) for region in written for tensor in alive)
+        found.update({node: half or found.get(node, False) for node in dispatch["nodes"]})
+    return found
+
+
+def _holds(tensor: dict[str, Any], region: dict[str, Any]) -> bool:
+    beyond = region["offset"] - tensor["offset"]
+    return bool(tensor["buffer"] == region["buffer"] and 0 <= beyond < tensor["bytes"])
+
+
 def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
     """The plan as tables. top: at most so many dispatches and tensors; 0 is all."""
     kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])

@@ -166,16 +166,21 @@ class Bisect(File, kw_only=True):
 
 
 class Range(Part, kw_only=True):
-    """One float tensor of the main graph."""
+    """One float tensor of the graph that was run, or of a composite's decomposition in it."""
 
-    tensor: Annotated[Count, Is("its number there")]
+    tensor: Annotated[Count, Is("its number in the graph; those of decompositions follow the graph's own")]
     name: Text
     node: Annotated[Index, Is("that makes it; -1: an input or a constant")] = -1
+    op: Annotated[Text, Is("that makes it; within a composite, the op of its decomposition")] = ""
     readers: Annotated[Indexes, Is("nodes that read it")] = []
+    steps: Annotated[
+        Indexes, Is("ops that make or read it, counted through with those of decompositions in the composites' places")
+    ] = []
     constant: bool = False
     largest: Annotated[Real, Is("magnitude of its finite numbers")] = 0.0
     nan: Count = 0
     inf: Count = 0
+    kept: Annotated[bool | None, Is("all that make or read it stay in float32 by themselves; null: not known")] = None
 
 
 class Ranges(File, kw_only=True):
@@ -184,6 +189,7 @@ class Ranges(File, kw_only=True):
     FILE = "ranges.json"
     ops: Annotated[Texts, Is("TFLite's names of the nodes")]
     tensors: Annotated[list[Range], Meta(max_length=1 << 20), Is("in the order of the nodes that make them")]
+    closed: Annotated[Indexes, Is("nodes that run other graphs, into which nobody looked: IF, WHILE")] = []
 
 
 # --- repeats.json, determinism.json

@@ -94,9 +94,7 @@ def with_float_weights(raw: bytes) -> tuple[bytes, list[tuple[int, int]]] | None
 def _integer_weights(model: Any, graph: Any, node: Any) -> list[int]:
     """Which inputs of the node are weights of integers that meet float activations."""
     code = model.operatorCodes[node.opcodeIndex]
-    if code.customCode or any(
-        type(options).__name__.startswith(model_tree.CALLS) for options in (node.builtinOptions, node.builtinOptions2)
-    ):
+    if code.customCode or model_tree.calls(node):
         return []
     read = [(place, graph.tensors[i]) for place, i in enumerate(node.inputs) if i >= 0]
     if not any(tensor.type == _FLOAT32 and not _stored(model, tensor) for _, tensor in read):

@@ -9,13 +9,13 @@ from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base.errors import Misuse
 
-CALLS = (
+_CALLS = (
     "If",
     "While",
     "Call",
-    "CallOnce",
-    "StablehloComposite",
-)  # how types of options begin that name another subgraph
+    "StablehloWhile",
+    "StableHLOComposite",
+)  # how types of options begin that name another graph
 _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # of constants, as the format wants it
 
@@ -52,6 +52,11 @@ def unpack(raw: bytes) -> schema.ModelT:
             buffer.data, buffer.offset, buffer.size = raw[buffer.offset : buffer.offset + buffer.size], 0, 0
         buffer.data = None if buffer.data is None else bytes(buffer.data)
     return _listed(model)
+
+
+def calls(op: Any) -> bool:
+    """Whether an op runs another graph: a body, a branch, a decomposition."""
+    return any(type(options).__name__.startswith(_CALLS) for options in (op.builtinOptions, op.builtinOptions2))
 
 
 def damaged(model: str, content: bytes, error: Exception) -> Misuse:

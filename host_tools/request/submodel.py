@@ -79,13 +79,12 @@ class Cutter:
         number = {tensor: i for i, tensor in enumerate(used)}
         number[-1] = -1
         tree.version, tree.operatorCodes, tree.description = self.tree.version, self.tree.operatorCodes, b"a part"
-        calls = any(type(node.builtinOptions).__name__.startswith(model_tree.CALLS) for node in operators)
-        calls = calls or any(type(node.builtinOptions2).__name__.startswith(model_tree.CALLS) for node in operators)
+        calls = any(map(model_tree.calls, operators))
         tree.subgraphs = [graph, *(self.tree.subgraphs[1:] if calls else [])]
         tree.buffers = list(self.tree.buffers) if calls else [self.tree.buffers[0]]
         graph.name = self.graph.name
         graph.tensors = [self._tensor(t, tree, part, shapes, calls) for t in used]
-        graph.operators = [_renumbered(node, number) for node in operators]
+        graph.operators = [renumbered(node, number) for node in operators]
         graph.inputs, graph.outputs = [number[t] for t in part.inputs], [number[t] for t in part.outputs]
         return model_tree.pack(tree)
 
@@ -107,7 +106,8 @@ class Cutter:
         return made
 
 
-def _renumbered(node: Any, number: Mapping[int, int]) -> Any:
+def renumbered(node: Any, number: Mapping[int, int]) -> Any:
+    """A copy of an op that reads and makes other tensors."""
     made = type(node)()
     vars(made).update(vars(node))
     for name in ("inputs", "outputs", "intermediates"):

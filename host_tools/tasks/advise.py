@@ -14,6 +14,7 @@ from rich.markup import escape
 from host_tools.base.errors import QuadraError
 from host_tools.base.text_table import Table, identifier, number, text
 from host_tools.base.units import size_text
+from host_tools.judge.tensor_errors import HALF_MAX, HALF_MIN
 from host_tools.record import schema
 from host_tools.record.spec import RunSpec
 from host_tools.request import model_facts
@@ -87,7 +88,7 @@ def find(spec: RunSpec, library: Path) -> tuple[list[Advice], str]:
     model = Model(Path(spec.model.path).read_bytes(), spec.model.name)
     found = [*_splits(model, report), *_moves(model, report), *_lanes(model, report), *_cheaper(model)]
     try:
-        ranges = overflow.ask(spec)
+        ranges = overflow.ask(spec, lambda: library)
     except QuadraError as error:
         return found, f"half precision was not looked at: {error.tried}: {error.came_back}"
     return [*found, *_halves(model, ranges)], ""
@@ -179,13 +180,18 @@ def _equivalent(model: Model, index: int, op: str) -> tuple[str, str] | None:
 
 def _halves(model: Model, ranges: schema.Ranges) -> Iterator[Advice]:
     for row in ranges.tensors:
-        if not overflow.beyond(row) or not (row.node >= 0 or row.readers):
+        if not overflow.outside(row) or row.kept or not (row.node >= 0 or row.readers):
             continue
         node = row.node if row.node >= 0 else row.readers[0]
-        largest = "infinity or NaN" if row.inf or row.nan else f"{float(row.largest):.6g}"
-        reason = f"'{row.name}' reaches {largest}; half ends at 65504"
+        largest = f"{float(row.largest):.6g}"
+        reason = f"'{row.name}' reaches {largest}; half ends at {HALF_MAX:g}"
+        if overflow.too_small(row):
+            reason = f"'{row.name}' is {largest} at most; half has few digits below {HALF_MIN:.1e}, and none below 3e-8"
         yield model.advice(
-            "half", node, reason, "precision=f32, or scale the weights before it down and those behind it up"
+            "half",
+            node,
+            reason,
+            f"float32_nodes={node}, precision=f32, or scale the weights before it down and those behind it up",
         )
 
 
