@@ -398,3 +398,24 @@ def test_they_can_be_forbidden(quadra, backend):
     outcome = quadra.run(raw, feeds, **options(backend=backend, quantized_models_allowed="0"))
     assert "quantized_models_allowed is 0" in outcome.nodes[0]["reason"], outcome.nodes
     outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
+
+
+@pytest.mark.parametrize("allowed", ["1", "0"])
+def test_a_type_that_stays_on_the_cpu_is_told_with_all_that_do_not(quadra, allowed):
+    m = Model()
+    x = m.input((1, 4, 4, 4), "int16", scale=0.01)
+    pool = {"FilterHeight": 2, "FilterWidth": 2, "StrideH": 2, "StrideW": 2, "Padding": 1}
+    m.output(
+        m.op(
+            "AVERAGE_POOL_2D",
+            [x],
+            (1, 2, 2, 4),
+            "Pool2DOptions",
+            version=3,
+            output={"dtype": "int16", "scale": 0.01},
+            **pool,
+        )
+    )
+    outcome = quadra.run(m.bytes(), **options(backend="opencl", quantized_models_allowed=allowed))
+    integers = ", or int8 and uint8 with a scale," if allowed == "1" else ""
+    assert f"'{x.name}' is int16; float32{integers} is supported" in outcome.nodes[0]["reason"], outcome.nodes

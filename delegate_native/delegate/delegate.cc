@@ -436,7 +436,7 @@ void Delegate::KeepFailedOnCpu(const ModelNodes& model, const Partition& partiti
   for (; one; one = one->next.get()) KeepOnCpu(model, one->nodes, one->why, &now_.verdicts);
   if (now_.nodes_on_gpu() < before) return;
   const std::string reason = (miscompiled ? "" : "its partition cannot run: ") + status.message();
-  Log(1, "a partition of %zu nodes goes back to the CPU: %s", partition.nodes.size(),
+  Log(1, "a partition (nodes: %zu) goes back to the CPU: %s", partition.nodes.size(),
       status.message().c_str());
   KeepOnCpu(model, partition.nodes, reason, &now_.verdicts);
 }
@@ -447,7 +447,7 @@ Status Delegate::Replace(TfLiteContext* context) {
   if (nodes->size == 0) return Status();
   if (context->ReplaceNodeSubsetsWithDelegateKernels(context, Registration(), nodes.get(),
                                                      &c_delegate_) != kTfLiteOk) {
-    return Internal("the interpreter could not replace %d nodes", nodes->size);
+    return Internal("the interpreter could not replace nodes: %d", nodes->size);
   }
   return Status();
 }

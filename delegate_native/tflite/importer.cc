@@ -301,11 +301,17 @@ Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
   return Status();
 }
 
+std::string Importer::Wanted(Elements elements) const {
+  const bool takes_grids =
+      known_->allows_quantized && (elements & kFloats) && !(elements & Only(Element::kInt8));
+  return NamesOf(elements) + (takes_grids ? ", or int8 and uint8 with a scale," : "");
+}
+
 Status Importer::Typed(const TfLiteTensor& tensor, const char* what, Elements elements,
                        Value* value) const {
   if (!ElementOf(tensor.type, &value->element) || !(elements & Only(value->element))) {
     return Unsupported("%s '%s' is %s; %s is supported", what, NameOf(tensor),
-                       TypeName(tensor.type), NamesOf(elements).c_str());
+                       TypeName(tensor.type), Wanted(elements).c_str());
   }
   if (!IsQuantized(tensor)) return Status();
   return Unsupported("%s '%s' is quantized %s; its integers are no numbers here", what,
@@ -462,7 +468,7 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   if (!IsFloat(made.element)) QUADRA_RETURN_IF_ERROR(Typed(t, "constant", elements, &made));
   if (!(elements & Only(made.element))) {
     return Unsupported("constant '%s' is %s; %s is supported", NameOf(t), NameOf(made.element),
-                       NamesOf(elements).c_str());
+                       Wanted(elements).c_str());
   }
   QUADRA_RETURN_IF_ERROR(Describe(tensor, &made.shape, &made.rank));
   if (made.shape.elements() != static_cast<int64_t>(made.constant->size())) {
@@ -565,8 +571,8 @@ Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
   QUADRA_RETURN_IF_ERROR(
       known_->constants.Get(context_, InputIndex(input), /*wants_floats=*/true, &data));
   if (!IsFloat(data->element())) {
-    return Unsupported("input %d ('%s') is %s; float32 is supported", input,
-                       NameOf(InputTensor(input)), NameOf(data->element()));
+    return Unsupported("input %d ('%s') is %s; %s is supported", input, NameOf(InputTensor(input)),
+                       NameOf(data->element()), Wanted(kFloats).c_str());
   }
   *floats = data->floats();
   return Status();

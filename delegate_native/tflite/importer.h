@@ -180,6 +180,8 @@ class Importer {
   Status CheckOptions(size_t size) const;
   Status CopyCustomOptions(size_t size, void* options) const;
   Status CheckRuntime(const TfLiteTensor& tensor, const char* what) const;
+  // The types that are taken, for a sentence.
+  std::string Wanted(Elements elements) const;
   Status Typed(const TfLiteTensor& tensor, const char* what, Elements elements, Value* value) const;
   Status Describe(int tensor, Shape* shape, int* rank) const;
   Status MakeOutput(int output, ValueId* value);

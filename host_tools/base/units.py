@@ -3,6 +3,11 @@
 import math
 
 
+def counted(count: int, what: str) -> str:
+    """1 node, 2 nodes. what: one of them, whose plural has an s, or an es behind one."""
+    return f"{count} {what}{'' if count == 1 else 'es' if what.endswith(('s', 'ch')) else 's'}"
+
+
 def size_text(count: float | None) -> str:
     """1.5 MiB"""
     value = float(count or 0)

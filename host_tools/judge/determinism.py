@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from host_tools.base.units import counted
 from host_tools.record import schema
 from host_tools.record.kept_tensors import Kept
 from host_tools.record.repeats import Repeats
@@ -52,7 +53,7 @@ def _note(found: schema.Determinism, tensors: int, nodes_on_cpu: int) -> str:
             f"not reproduced in {found.copied} inferences with copies of all tensors: these wait for each dispatch,"
             " so a race between dispatches, or in what follows the last one, does not show"
         )
-    where = f"{nodes_on_cpu} nodes on the CPU, or the way back" if nodes_on_cpu else "the way back"
+    where = f"{counted(nodes_on_cpu, 'node')} on the CPU, or the way back" if nodes_on_cpu else "the way back"
     return (
         f"outputs differ in {found.copied_different} of {found.copied} inferences with copies of all tensors, and no tensor"
         f" of the GPU does: {where} from the GPU"
@@ -62,16 +63,16 @@ def _note(found: schema.Determinism, tensors: int, nodes_on_cpu: int) -> str:
 def conclude(found: schema.Determinism, spec: RunSpec) -> None:
     """The sentence, and whether all is well. spec: how many were asked for."""
     found.ok = not (found.inferences_different or found.processes_different or found.failed)
-    counted = []
+    said = []
     if found.inferences:
-        counted.append(f"{found.inferences_different} of {found.inferences} inferences differ")
-        counted[-1] += _deadline(found.inferences, spec.same_inferences)
+        said.append(f"{found.inferences_different} of {counted(found.inferences, 'inference')} differ")
+        said[-1] += _deadline(found.inferences, spec.same_inferences)
     if found.processes:
-        counted.append(f"{found.processes_different} of {found.processes} processes differ")
-        counted[-1] += _deadline(found.processes + found.failed, spec.same_processes)
+        said.append(f"{found.processes_different} of {counted(found.processes, 'process')} differ")
+        said[-1] += _deadline(found.processes + found.failed, spec.same_processes)
     if found.failed:
-        counted.append(f"{found.failed} process{'es' if found.failed > 1 else ''} failed, first: {found.error}")
-    found.sentence = f"{'equal bit by bit' if found.ok else 'not the same every time'}: {', '.join(counted)}"
+        said.append(f"{found.failed} process{'es' if found.failed > 1 else ''} failed, first: {found.error}")
+    found.sentence = f"{'equal bit by bit' if found.ok else 'not the same every time'}: {', '.join(said)}"
     if found.dispatches:
         first, count = found.dispatches[0], len(found.dispatches)
         others = f" (others are first in other inferences: {count} dispatches in all)" if count > 1 else ""

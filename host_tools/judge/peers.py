@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
+from host_tools.base.units import counted
 from host_tools.judge import compare
 from host_tools.record import run_folder, schema
 from host_tools.record.peer_names import key
@@ -44,8 +45,8 @@ def sentence(peer: Peer) -> str:
         return "did not run"
     words = []
     if peer.nodes_taken is not None:
-        parts = f"{peer.partitions} partition{'s' if peer.partitions != 1 else ''}"
-        words.append(f"took {peer.nodes_taken} of {peer.nodes} nodes in {parts}")
+        nodes, parts = counted(peer.nodes or 0, "node"), counted(peer.partitions or 0, "partition")
+        words.append(f"took {peer.nodes_taken} of {nodes} in {parts}")
     if peer.ok is not None:
         words.append(
             f"{'right' if peer.ok else 'beyond the tolerance'}, largest error {max(peer.relative, default=0.0):.1e} of the range"

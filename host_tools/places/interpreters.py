@@ -12,6 +12,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType, load_delegate
 
 from host_tools.base.errors import Misuse, RunFailed
+from host_tools.base.units import counted
 from host_tools.places import reference_model
 from host_tools.places.one_signature import OneSignature
 from host_tools.record import reading, schema
@@ -127,7 +128,7 @@ def _refused(tried: str, error: Exception, content: bytes) -> RunFailed:
     if not named:
         return RunFailed(tried, sentence, "see the log; `./inv support MODEL` shows what the delegate takes")
     op = max(named, key=len)
-    nodes = f"{custom[op]} node{'s' if custom[op] != 1 else ''}"
+    nodes = counted(custom[op], "node")
     found = NoKernel(
         tried,
         f"the interpreter has no kernel for the custom op {op} ({nodes})",

@@ -15,6 +15,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base.errors import Misuse
+from host_tools.base.units import counted
 from host_tools.request import float_twins, model_facts, model_tree
 
 TRANSPOSE_CONV_BIAS = b"Convolution2DTransposeBias"
@@ -60,7 +61,7 @@ class Exact:
         if not self.float_weights:
             return []
         return [
-            f"the reference has floats instead of the integer weights of {len(self.float_weights)} nodes: it rounds no activations"
+            f"the reference has floats instead of the integer weights of {counted(len(self.float_weights), 'node')}: it rounds no activations"
         ]
 
 

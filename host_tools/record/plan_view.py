@@ -10,7 +10,7 @@ from rich.markup import escape
 from host_tools.base import settings
 from host_tools.base.errors import Misuse
 from host_tools.base.text_table import Table, identifier, number, text, word
-from host_tools.base.units import size_text
+from host_tools.base.units import counted, size_text
 from host_tools.record import flatbuffer_reader, reading
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.verdicts import APIS
@@ -71,8 +71,8 @@ def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
     """The plan as tables. top: at most so many dispatches and tensors; 0 is all."""
     kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
     words = [
-        f"{len(plan['dispatches'])} dispatches",
-        f"{kernels} kernels in {programs} program{'s' if programs != 1 else ''}",
+        counted(len(plan["dispatches"]), "dispatch"),
+        f"{counted(kernels, 'kernel')} in {counted(programs, 'program')}",
         APIS.get(plan["api"] or "opencl", plan["api"]),
         plan["precision"],
         f"target {plan['target']}",

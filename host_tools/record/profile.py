@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from host_tools.base.errors import Misuse
 from host_tools.base.text_table import Table, number, text
+from host_tools.base.units import counted
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
@@ -141,7 +142,7 @@ def show(profile: Profile, console: Console, top: int) -> None:
     kinds.show(console)
     console.print(
         f"\n{profile.invoke_us:.0f} us per inference (median of {profile.runs}, profiled): "
-        f"{profile.dispatch_us:.0f} us in {len(profile.dispatches)} dispatches, "
+        f"{profile.dispatch_us:.0f} us in {counted(len(profile.dispatches), 'dispatch')}, "
         f"{profile.overhead_us:.0f} us outside (interpreter, nodes on the CPU, launches, copies)"
     )
     if profile.clock:

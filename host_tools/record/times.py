@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, number, word
-from host_tools.base.units import ms, ratio_text
+from host_tools.base.units import counted, ms, ratio_text
 from host_tools.record import headline, peer_names
 from host_tools.record.headline import Headline, Samples
 from host_tools.record.schema import Timings, Verdicts
@@ -89,7 +89,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 def summary(timings: Timings, report: Verdicts, console: Console) -> None:
     """Init, first and steady times beside the peers'."""
     ranks = {"init": 1, "first run": 1, "total": 1, "steady median": 0, "min": 0, "processor": 0, "runs": 2}
-    head = word(f"ms, {timings.threads} thread{'s' if timings.threads > 1 else ''}")
+    head = word(f"ms, {counted(timings.threads, 'thread')}")
     table = Table([head, *(number(name, rank) for name, rank in ranks.items())])
     found = steady(timings)
     started = "Quadra, driver compiled" if compiled(timings, report) else "Quadra"

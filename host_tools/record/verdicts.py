@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, number, text, word
+from host_tools.base.units import counted
 from host_tools.record import schema
 
 _NAMES = re.compile(r"node \d+ \(\w+\)|'[^']*'")  # of nodes and tensors in reasons
@@ -61,11 +62,14 @@ class Verdicts:
 
     def sentence(self) -> str:
         total = self.gpu + self.cpu
+        if not total:
+            return "it has no nodes"
+        every = f"all {total} nodes" if total > 1 else "its only node"
         if not self.gpu:
-            return f"all {total} nodes stay on the CPU"
+            return f"{every} stay{'s' if total == 1 else ''} on the CPU"
         parts = "one partition" if self.partitions == 1 else f"{self.partitions} partitions"
         if not self.cpu:
-            return f"all {total} nodes on the GPU, in {parts}"
+            return f"{every} on the GPU, in {parts}"
         return f"{self.gpu} of {total} nodes on the GPU, in {parts}; {self.cpu} on the CPU"
 
 
@@ -132,10 +136,8 @@ def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:
     for row in rows[:_SHOWN]:
         console.print(f"  [yellow]CPU[/] {row.count} x {escape(row.op)}: {escape(_short(row.reason))}")
     if len(rows) > _SHOWN:
-        console.print(
-            f"  [dim]and {sum(r.count for r in rows[_SHOWN:])} nodes of {len(rows) - _SHOWN} other kinds: "
-            "see the report[/]"
-        )
+        more, kinds = sum(r.count for r in rows[_SHOWN:]), counted(len(rows) - _SHOWN, "other kind")
+        console.print(f"  [dim]and {counted(more, 'node')} of {kinds}: see the report[/]")
 
 
 def _short(reason: str) -> str:

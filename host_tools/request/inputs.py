@@ -1,5 +1,6 @@
 """Input values of a run: random by seed, or a picture scaled to what the model expects."""
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -137,7 +138,7 @@ def _array_file(folder: Path, index: int, name: str) -> Path:
     return named if "/" not in name and "\0" not in name and named.is_file() else folder / f"{index:03d}.npy"
 
 
-def picture_input(tensors: Sequence[InputTensor]) -> int:
+def picture_input(tensors: Sequence[InputTensor | Tensor]) -> int:
     """Index of the one input that takes a picture: [batch, h, w, 1, 3 or 4 channels]."""
     fits = [i for i, t in enumerate(tensors) if len(t.shape) == 4 and t.shape[3] in (1, 3, 4) and min(t.shape[1:3]) > 1]
     if len(fits) != 1:
@@ -208,15 +209,19 @@ def _random(tensor: InputTensor, value_range: tuple[float, float], generator: np
     if kind == "b":
         return generator.integers(0, 2, tensor.shape).astype(bool)
     if kind in "iu":
-        # Bytes take their whole range; wider integers are mostly indices and counts: keep them small.
-        limits = np.iinfo(tensor.dtype)
-        low, high = (limits.min, limits.max) if tensor.dtype.itemsize == 1 else (0, 4)
+        low, high = _integers(tensor.dtype)
         return generator.integers(low, high + 1, tensor.shape).astype(tensor.dtype)
     raise Misuse(
         f"make values for the input {tensor.name}",
         f"inputs of the type {tensor.dtype} cannot be made",
         "give a model with numeric inputs",
     )
+
+
+def _integers(dtype: np.dtype) -> tuple[int, int]:
+    """Least and largest random number. Bytes take their whole range; wider integers are mostly indices and counts: small ones."""
+    limits = np.iinfo(dtype)
+    return (int(limits.min), int(limits.max)) if dtype.itemsize == 1 else (0, 4)
 
 
 def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -245,15 +250,32 @@ def parse_range(text: str) -> tuple[float, float]:
     return low, high
 
 
-def describe(spec: InputSpec) -> str:
-    """One line for people."""
-    low, high = spec.value_range
+def describe(spec: InputSpec, tensors: Sequence[Tensor] = ()) -> str:
+    """One line for people. tensors: the inputs as they ran, as far as there are any; what they were given depends on their types."""
     sizes = "".join(f", {name} {'×'.join(map(str, shape))}" for name, shape in spec.sizes.items())
     if spec.kind == "arrays":
         return f"arrays of {Path(spec.arrays).name}{sizes}"
+    low, high = spec.value_range
+    floats = f"{low:g}..{high:g}"
     if spec.kind == "picture":
-        return f"picture {Path(spec.picture).name}, scaled to {low:g}..{high:g}{sizes}"
-    return f"random values {low:g}..{high:g}, seed {spec.seed}{sizes}"
+        made = {"uint8": "its bytes as they are", "int8": "its bytes less 128"}
+        words = f"scaled to {floats}"
+        with contextlib.suppress(Misuse):  # there are no tensors, or those of another run
+            words = made.get(tensors[picture_input(tensors)].dtype, words)
+        return f"picture {Path(spec.picture).name}, {words}{sizes}"
+    known = {dtype.name: dtype for dtype in _DTYPES.values()}
+    kinds = dict.fromkeys(_random_words(known[t.dtype], floats) for t in tensors if t.dtype in known)
+    return f"random values {', '.join(kinds) or floats}, seed {spec.seed}{sizes}"
+
+
+def _random_words(dtype: np.dtype, floats: str) -> str:
+    """What `_random` makes for an input of this type."""
+    if dtype.kind == "f":
+        return floats
+    if dtype.kind == "b":
+        return "false and true"
+    low, high = _integers(dtype)
+    return f"{low}..{high} ({dtype})"
 
 
 def free_sizes(declared: Mapping[str, Sequence[int]], tensors: Sequence[Tensor]) -> list[str]:

@@ -189,7 +189,7 @@ def _error(runner: Runner, unsure: bool = False) -> Cell:
 
 
 def _threads(count: int) -> str:
-    return f"{count} thread{'s' if count > 1 else ''}"
+    return units.counted(count, "thread")
 
 
 def xnnpack_note(bench: Bench) -> str:
@@ -208,7 +208,7 @@ def shipped_note(bench: Bench, backend: str) -> str:
     if not mean or not both:
         return ""
     ours, theirs = (times.geometric_mean(values) for values in zip(*both))
-    count = f"{len(both)} model{'s' if len(both) != 1 else ''}"
+    count = units.counted(len(both), "model")
     return (
         f"{verdicts.APIS[backend]} on the {count} that TFLite's stock GPU delegate ran, too: {units.ratio_text(ours)} of XNNPACK's time, "
         f"the stock delegate {units.ratio_text(theirs)}"

@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text, word
+from host_tools.base.units import counted
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
@@ -17,7 +18,7 @@ def show(folder: RunFolder, found: schema.Bisect, console: Console, everything: 
     words = ", ".join(f"{key} {value}" for key, value in spec.options.items() if value)
     console.print(f"[bold]{escape(spec.label)}[/], {escape(words)}, against {escape(found.against)}")
     console.print(
-        f"  {found.compared} of {found.ops} ops on the GPU compared; the tolerance is {found.tolerance:g} of a range"
+        f"  {found.compared} of {counted(found.ops, 'op')} on the GPU compared; the tolerance is {found.tolerance:g} of a range"
     )
     console.print("  [dim]ops that run as one kernel are compared by their last result[/]\n")
     _table(found, everything).show(console)

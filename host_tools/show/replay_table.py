@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text, word
+from host_tools.base.units import counted
 from host_tools.judge.compare import OutputError
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import charts
@@ -39,12 +40,12 @@ def tensors(result: Replayed, against: str, console: Console, everything: bool =
     if first < 0:
         exact = sum(1 for _, tensor in rows if not tensor.different)
         console.print(
-            f"{len(rows)} of {total} tensors compared with {escape(against)}: none differs, {exact} are equal bit by bit"
+            f"{len(rows)} of {counted(total, 'tensor')} compared with {escape(against)}: none differs, {exact} are equal bit by bit"
         )
         return
     console.print(f"[red]{escape(sentence(*rows[first]))}[/]")
     console.print(
-        f"[dim]{len(rows)} of {total} tensors compared with {escape(against)}; {sum(1 for _, t in rows if t.problem)} differ[/]"
+        f"[dim]{len(rows)} of {counted(total, 'tensor')} compared with {escape(against)}; {sum(1 for _, t in rows if t.problem)} differ[/]"
     )
 
 
@@ -74,7 +75,7 @@ def partitions(rows: Sequence[PartitionRow], console: Console) -> None:
         table.add_row(str(row.partition), _span(row.nodes), count, *([f"{us / 1000:.3f}"] if timed else []), verdict)
     table.show(console)
     if timed:
-        console.print(f"sum of the medians of all {len(rows)} partitions {total / 1000:.3f} ms")
+        console.print(f"sum of the medians of {counted(len(rows), 'partition')} {total / 1000:.3f} ms")
 
 
 def _span(nodes: Sequence[int]) -> str:
@@ -115,7 +116,7 @@ def times(result: Replayed, console: Console, top: int = 20) -> None:
         table.add_row(f"{len(rest)} more", "", "", f"{sum(rest):.1f}", "", f"{sum(rest) / total:.1%}")
     table.show(console)
     runs = len(medians[0][1].us) if medians else 0
-    console.print(f"sum of the medians {total / 1000:.3f} ms, {runs} runs")
+    console.print(f"sum of the medians {total / 1000:.3f} ms, {counted(runs, 'run')}")
 
 
 def findings(result: Replayed, console: Console) -> None:
@@ -125,7 +126,7 @@ def findings(result: Replayed, console: Console) -> None:
         console.print(f"[red]{escape(dispatch.name)}[/] (kernel {escape(dispatch.entry)})")
         console.print(dispatch.findings, markup=False)
     if not found:
-        console.print(f"Oclgrind found nothing in {len(result.dispatches)} dispatches")
+        console.print(f"Oclgrind found nothing in {counted(len(result.dispatches), 'dispatch')}")
 
 
 def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Console) -> None:

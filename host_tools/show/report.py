@@ -74,7 +74,14 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(ms=units.ms, ratio=units.ratio_text, size=size_text, number=number_text, breakable=_breakable)
+    found.filters.update(
+        counted=units.counted,
+        ms=units.ms,
+        ratio=units.ratio_text,
+        size=size_text,
+        number=number_text,
+        breakable=_breakable,
+    )
     return found
 
 
@@ -94,7 +101,7 @@ def content(judged: Judged) -> dict[str, Any]:
     known = report or schema.Verdicts(nodes=[], partitions=[])
     return {
         "spec": spec,
-        "inputs": inputs.describe(spec.inputs),
+        "inputs": inputs.describe(spec.inputs, (folder.optional(schema.Tensors) or schema.Tensors()).inputs),
         "free_sizes": _free_sizes(folder),
         "command": as_command.run(spec),
         "runtimes": ["Quadra", *map(peer_names.label, spec.peers)],

@@ -40,9 +40,9 @@ def account(judged: Judged, console: Console) -> None:
     """What ran where, how right, how fast, and where to look on."""
     folder = judged.folder
     spec, summary = folder.spec(), verdicts.read(folder.read(schema.Verdicts))
-    console.print(f"[bold]{escape(spec.label)}[/], {escape(inputs.describe(spec.inputs))}")
-    model = folder.optional(schema.Model)
-    for sentence in inputs.free_sizes(model.free_sizes if model else {}, folder.tensors("inputs")):
+    model, given = folder.optional(schema.Model), folder.tensors("inputs")
+    console.print(f"[bold]{escape(spec.label)}[/], {escape(inputs.describe(spec.inputs, given))}")
+    for sentence in inputs.free_sizes(model.free_sizes if model else {}, given):
         console.print(f"  {escape(sentence)}")
     asked = spec.options.get("backend", "auto")
     through = "through LiteRT's CompiledModel: " if spec.api == "compiled" else ""

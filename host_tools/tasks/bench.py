@@ -17,6 +17,7 @@ from rich.console import Console
 from host_tools.base import interrupt, settings
 from host_tools.base.errors import QuadraError
 from host_tools.base.progress import progress
+from host_tools.base.units import counted
 from host_tools.judge import bench_figures
 from host_tools.judge.bench_figures import Asked, Bench
 from host_tools.places import where
@@ -67,8 +68,8 @@ def _intended(wanted: Asked) -> str:
     apis = " and ".join(verdicts.APIS[backend] for backend in wanted.backends)
     peers = " and ".join(peer_names.label(peer) for peer in wanted.peers)
     minutes = count * len(wanted.kinds)  # most of it starts
-    time = f", up to {minutes} minute{'s' if minutes > 1 else ''}" if wanted.place == "host" else ""
-    inferences = f"{wanted.repetitions} inference{'s' if wanted.repetitions > 1 else ''}"
+    time = f", up to {counted(minutes, 'minute')}" if wanted.place == "host" else ""
+    inferences = counted(wanted.repetitions, "inference")
     what = f"bench: {named} on {apis}, beside {peers}, {inferences} each"
     return f"{what}{time}. Ctrl-C keeps what was measured until then"
 

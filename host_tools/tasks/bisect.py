@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
+from host_tools.base.units import counted
 from host_tools.judge import compare, judged, tensor_errors
 from host_tools.judge.tensor_errors import HALF_MAX, Tensors
 from host_tools.places import on_host, where
@@ -247,7 +248,7 @@ class _Session:
         row = told.rows[told.row]
         where = (
             f"the model is right up to node {row.nodes[0]} ({row.ops}, '{bisect_table.short(row.name)}'), which {row.problem};"
-            f" this library keeps no tensors: found by {told.runs} runs of the model's beginnings"
+            f" this library keeps no tensors: found by {counted(told.runs, 'run')} of the model's beginnings"
         )
         if not found.reproduced:
             return "accumulated", f"{where}; the op is right by itself: errors add up, or it needs what is around it"

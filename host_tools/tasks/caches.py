@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from host_tools.base.errors import Misuse
 from host_tools.base.text_table import Table, number, text, word
-from host_tools.base.units import size_text
+from host_tools.base.units import counted, size_text
 from host_tools.judge import plan_diff
 from host_tools.judge.plan_diff import Line
 from host_tools.record import cache_file, named_plans, plan_view
@@ -122,7 +122,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     except ValueError as error:
         raise Misuse(f"read {paths[0]}", f"its binaries are damaged: {error}", "remove it") from error
     sizes = sum(len(binary["bytes"]) for binary in compiled)
-    console.print(f"binaries of {len(compiled)} programs, {size_text(sizes)}")
+    console.print(f"binaries of {counted(len(compiled), 'program')}, {size_text(sizes)}")
     console.print()
     plan_view.show(named.value, console, top)
     return 0
@@ -134,11 +134,11 @@ def _show_verdicts(kept: CacheFile, console: Console) -> int:
         found = kept.verdicts()
     except ValueError as error:
         raise Misuse(f"read {kept.path}", f"its verdicts are damaged: {error}", "remove it") from error
-    console.print(f"{sum(found.taken)} of {len(found.taken)} nodes on the GPU")
+    console.print(f"{sum(found.taken)} of {counted(len(found.taken), 'node')} on the GPU")
     if found.untrusted:
         console.print(found.untrusted, markup=False, soft_wrap=True)
     for nodes, graph in found.partitions:
-        console.print(f"a partition of {len(nodes)} nodes; its plan is kept under graph {graph}")
+        console.print(f"a partition of {counted(len(nodes), 'node')}; its plan is kept under graph {graph}")
     for place, reason in enumerate(found.reasons):
         if reason:
             console.print(f"node {place}, as they run: {reason}", markup=False, soft_wrap=True)

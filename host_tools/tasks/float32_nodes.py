@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from host_tools.base.units import counted
 from host_tools.judge import judged
 from host_tools.places.place import Place, Show
 from host_tools.record import schema
@@ -100,7 +101,7 @@ def find(spec: RunSpec, place: Place, at_risk: Iterable[int], wanted: float, sho
         return structs.replace(spec, options=options, repetitions=1, peers=(), profile=False, cold=False)
 
     def run(nodes: tuple[int, ...]) -> judged.Judged:
-        show(f"run with {len(nodes)} nodes in float32")
+        show(f"run with {counted(len(nodes), 'node')} in float32")
         found = judged.judge(place.run(place.aim(holding(nodes)), show))
         found.check_backend()
         return found

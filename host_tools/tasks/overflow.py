@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text, word
+from host_tools.base.units import counted
 from host_tools.judge.tensor_errors import HALF_MAX, HALF_MIN
 from host_tools.places import cpu_ranges, on_host
 from host_tools.places.attempt import Attempt
@@ -153,7 +154,7 @@ def _show_risk(spec: RunSpec, found: schema.Ranges, console: Console) -> None:
     if not risk:
         console.print("\n[green]nothing overflows half[/] with these inputs")
         return
-    ops = "1 op makes or reads" if len(risk) == 1 else f"{len(risk)} ops make or read"
+    ops = f"{counted(len(risk), 'op')} {'makes or reads' if len(risk) == 1 else 'make or read'}"
     console.print(f"\n[red]{ops} what half cannot hold[/]: {escape(_named(found, risk))}")
     if not rest:
         precision = spec.options.get("precision", "f16")
@@ -181,7 +182,7 @@ def show_search(spec: RunSpec, found: float32_nodes.Found, wanted: float, consol
         option = float32_nodes.words(found.nodes)
         few = "each of them is needed" if found.smallest else "the limit of runs was reached: fewer may suffice"
         console.print(
-            f"[green]{len(found.nodes)} nodes in float32 bring it to {found.error:.2g}[/] ({found.runs} runs; {few}):"
+            f"[green]{counted(len(found.nodes), 'node')} in float32 bring{'s' if len(found.nodes) == 1 else ''} it to {found.error:.2g}[/] ({counted(found.runs, 'run')}; {few}):"
         )
         console.print(f"  float32_nodes={option}", highlight=False, soft_wrap=True)
         words = ["./inv", "run", name if name in models.catalogue() else spec.model.path, "--precision", precision]

@@ -7,6 +7,7 @@ from pathlib import Path
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError, rank
 from host_tools.base.progress import progress
+from host_tools.base.units import counted
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
@@ -55,7 +56,7 @@ def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab:
         baseline = baseline if baseline in history.names() else ""  # its first night
         earlier = regress_resume.find(resume, suite, history) if resume else None
         if earlier:
-            print(f"resumed: {earlier.launches} launches were there")
+            print(f"resumed: {counted(earlier.launches, 'launch')} already there")
         with at as (places, there), progress(f"regress {suite.name}") as show:
             found = sessions.run(suite, places, history, baseline, bool(save) and not baseline, show, there, earlier)
         if save:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.base.units import counted
 from host_tools.places.place import Show
 from host_tools.record import named_plans
 from host_tools.record.spec import InputSpec, ModelRef
@@ -64,7 +65,7 @@ def _show(outcome: Outcome, wanted: Asked, console: Console, top: int, everythin
     if outcome.failure:
         console.print(f"[red]{escape(str(outcome.failure))}[/]", soft_wrap=True)
         return
-    console.print(f"{len(result.dispatches)} dispatches on {escape(result.device)}")
+    console.print(f"{counted(len(result.dispatches), 'dispatch')} on {escape(result.device)}")
     for note in result.notes:
         console.print(f"[dim]{escape(note)}[/]")
     console.print()

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from host_tools.base.errors import Misuse
+from host_tools.record import schema
 from host_tools.record.spec import InputSpec
 from host_tools.request import inputs
 from host_tools.request.inputs import InputTensor
@@ -118,3 +119,33 @@ def test_inputs_may_be_arrays_of_files(tmp_path):
         inputs.make(spec, [tensor, tensor])
     with pytest.raises(Misuse, match=r"it is float32 \[1, 2\], the input x float32 \[2, 1\]"):
         inputs.make(spec, [InputTensor("x", np.dtype(np.float32), (2, 1))])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "picture", "random"),
+    [
+        ("float32", "scaled to -1..1", "-1..1"),
+        ("uint8", "its bytes as they are", "0..255 (uint8)"),
+        ("int8", "its bytes less 128", "-128..127 (int8)"),
+        ("bool", "", "false and true"),
+        ("int64", "", "0..4 (int64)"),
+    ],
+)
+def test_what_inputs_are_given_is_told_by_their_types(dtype, picture, random):
+    shape = [1, 8, 8, 3]
+    given = [schema.Tensor(name="x", dtype=dtype, shape=shape)]
+    asked = InputSpec("random", seed=3)
+    assert inputs.describe(asked, given) == f"random values {random}, seed 3"
+    made = inputs.make(asked, [inputs.InputTensor("x", np.dtype(dtype), tuple(shape))])[0].astype(float)
+    if ".." in random:
+        low, high = (float(end) for end in random.partition(" ")[0].split(".."))
+        assert low <= made.min() < made.max() <= high and made.max() - made.min() > 0.8 * (high - low)
+    if picture:
+        shown = InputSpec("picture", picture="/x/cat.png")
+        assert inputs.describe(shown, given) == f"picture cat.png, {picture}"
+    assert inputs.describe(asked) == "random values -1..1, seed 3", "before it ran"
+
+
+def test_each_type_is_told_once():
+    given = [schema.Tensor(name="x", dtype=dtype, shape=[1]) for dtype in ("float32", "int32", "float32")]
+    assert inputs.describe(InputSpec("random", seed=1), given) == "random values -1..1, 0..4 (int32), seed 1"

@@ -1,9 +1,12 @@
 """Outputs become masks, classes, boxes and points that mean what the model meant."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from PIL import Image
 
+from host_tools.base import units
 from host_tools.record import schema, verdicts
 from host_tools.request import models, views
 from host_tools.show import pictures
@@ -117,3 +120,25 @@ def test_reasons_that_differ_only_in_names_count_as_one():
     found = verdicts.read(schema.of(schema.Verdicts, {"nodes": nodes, "partitions": []}))
     assert [(row.count, row.reason) for row in found.rows] == [(3, "node 0 (CONV_2D) reads 'w0' on the CPU")]
     assert found.sentence() == "all 3 nodes stay on the CPU"
+
+
+@pytest.mark.parametrize(
+    ("on", "partitions", "sentence"),
+    [
+        ([], 0, "it has no nodes"),
+        (["cpu"], 0, "its only node stays on the CPU"),
+        (["gpu"], 1, "its only node on the GPU, in one partition"),
+        (["gpu", "gpu"], 2, "all 2 nodes on the GPU, in 2 partitions"),
+        (["cpu", "cpu"], 0, "all 2 nodes stay on the CPU"),
+        (["gpu", "cpu"], 1, "1 of 2 nodes on the GPU, in one partition; 1 on the CPU"),
+    ],
+)
+def test_how_many_nodes_are_where_is_a_sentence(on, partitions, sentence):
+    found = verdicts.read(schema.of(schema.Verdicts, run_folders.REPORT))
+    found = dataclasses.replace(found, gpu=on.count("gpu"), cpu=on.count("cpu"), partitions=partitions)
+    assert found.sentence() == sentence
+
+
+def test_things_are_counted():
+    words = [units.counted(n, what) for n, what in ((0, "node"), (1, "dispatch"), (2, "dispatch"), (2, "process"))]
+    assert words == ["0 nodes", "1 dispatch", "2 dispatches", "2 processes"]

@@ -68,7 +68,7 @@ def test_the_model_is_a_column_only_where_an_app_named_it(folder, capsys):
 def test_show_has_the_key_and_the_plan(folder, capsys):
     assert inv("cache", "show", file(folder, "a")) == 0
     said = capsys.readouterr().out
-    for word in ("format 3", "build 1234", "target: name small, storage buffer", "binaries of 1 programs", "001_add"):
+    for word in ("format 3", "build 1234", "target: name small, storage buffer", "binaries of 1 program", "001_add"):
         assert word in said, word
 
 
@@ -79,7 +79,7 @@ def test_verdicts_are_listed_shown_and_verified(folder, capsys):
     assert [line for line in capsys.readouterr().out.splitlines() if " verdicts " in line and " a " in line]
     assert inv("cache", "show", str(path)) == 0
     said = capsys.readouterr().out
-    for words in ("model 00ff", "2 of 3 nodes on the GPU", "1 nodes; its plan is kept under graph bb", "no SUCH yet"):
+    for words in ("model 00ff", "2 of 3 nodes on the GPU", "1 node; its plan is kept under graph bb", "no SUCH yet"):
         assert words in said, words
     assert inv("cache", "verify", str(path)) == 0
     path.write_bytes(path.read_bytes()[:-1] + b"x")

@@ -48,7 +48,7 @@ def inv(capsys, *words):
 def test_run_prints_verdicts_errors_times_and_where_to_look(capsys, model, fake):
     status, out, _ = inv(capsys, "run", model, "--runs=3", fake)
     assert status == 0
-    for word in ("all 1 nodes stay on the CPU", "the fake takes nothing", "right", "steady median", "report.html"):
+    for word in ("its only node stays on the CPU", "the fake takes nothing", "right", "steady median", "report.html"):
         assert word in out, word
 
 

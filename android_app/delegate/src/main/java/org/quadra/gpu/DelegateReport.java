@@ -163,7 +163,7 @@ public final class DelegateReport {
     return onGpu
         + " of "
         + nodes.size()
-        + " nodes on "
+        + (nodes.size() == 1 ? " node on " : " nodes on ")
         + backend
         + " ("
         + deviceName
