@@ -24,6 +24,7 @@ from host_tools.base.errors import RunFailed
 from host_tools.places import interpreters
 from host_tools.places.interpreters import BUILTIN, XNNPACK, allocate, invoke, outputs_of, set_inputs
 from host_tools.places.one_signature import OneSignature
+from host_tools.request import signatures
 
 __all__ = ["BUILTIN", "XNNPACK", "allocate", "invoke", "load_quadra", "make", "outputs_of", "report_of", "set_inputs"]
 
@@ -67,6 +68,7 @@ def make(
     """A compiled model with the interpreter's methods; without an accelerator an interpreter."""
     if not delegate:
         return interpreters.make(content, model, threads=threads, kernels=kernels, keeps=keeps, signature=signature)
+    _refuse_shared_ends(content, model, signature)
     described = interpreters.make(content, model, threads=threads, kernels=BUILTIN, signature=signature)
     options = Options(HardwareAccelerator.GPU | HardwareAccelerator.CPU, CpuOptions(num_threads=threads))
     try:
@@ -77,6 +79,21 @@ def make(
     except (ValueError, RuntimeError) as error:
         sentence = " ".join(str(error).split())
         raise RunFailed(f"compile {model}", sentence, "see the log; `--api interpreter` may take the model") from error
+
+
+def _refuse_shared_ends(content: bytes, model: str, signature: str) -> None:
+    """RunFailed where an output is listed twice, or is an input: LiteRT 2.3 leaves one of its buffers as it was, or fails."""
+    entry = signatures.entry(content, signature)
+    given = {tensor for _, tensor in entry.inputs}
+    for place, (name, tensor) in enumerate(entry.outputs):
+        twice = tensor in {other for _, other in entry.outputs[:place]}
+        if twice or tensor in given:
+            what = "is listed twice" if twice else "is an input"
+            raise RunFailed(
+                f"run {model} through CompiledModel",
+                f"its output '{name}' {what}: LiteRT itself then gives wrong numbers, on its own CPU accelerator, too",
+                "run it with `--api interpreter`, or give the model another output, such as a copy of that tensor",
+            )
 
 
 @contextlib.contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -83,3 +85,48 @@ def test_other_places_have_no_such_runtime(model, place):
 def test_an_api_has_one_of_two_names(model):
     with pytest.raises(Misuse, match="interpreter, compiled"):
         from_arguments.make_spec(model, api="vulkan")
+
+
+@pytest.mark.parametrize("shared", ["twice", "input"])
+def test_outputs_that_litert_itself_gets_wrong_are_refused_and_copies_of_them_are_right(both, model, tmp_path, shared):
+    def write(copies: bool) -> str:
+        m = Model()
+        x = m.input((1, 4, 4, 4))
+        y = m.unary("TANH", x)
+        again = y if shared == "twice" else x
+        m.output(y, m.unary("RELU", y), m.reshape(again, again.shape) if copies else again)
+        path = tmp_path / f"{shared}_{copies}.tflite"
+        path.write_bytes(m.bytes())
+        return str(path)
+
+    name = {"twice": "'t1' is listed twice", "input": "'t0' is an input"}[shared]
+    with pytest.raises(RunFailed, match=f"its output {name}: LiteRT itself then gives wrong numbers"):
+        on_host.Host(both).run(from_arguments.make_spec(write(False), backend="gles", repetitions=1, api="compiled"))
+    assert not _right_on_litert_cpu(write(False)) and _right_on_litert_cpu(write(True))
+    folder = on_host.Host(both).run(
+        from_arguments.make_spec(write(True), backend="gles", repetitions=1, api="compiled")
+    )
+    assert judged.judge(folder).ok
+
+
+def _right_on_litert_cpu(path: str) -> bool:
+    """In a process of its own, where LiteRT may crash."""
+    done = subprocess.run([sys.executable, "-c", _ON_CPU, path], capture_output=True, text=True, check=False)
+    return done.returncode == 0 and done.stdout.split()[-1:] == ["right"]
+
+
+_ON_CPU = """
+import sys
+import numpy as np
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+
+model = CompiledModel.from_file(sys.argv[1], hardware_accel=HardwareAccelerator.CPU)
+inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+x = np.linspace(-1, 1, 64, dtype=np.float32)
+inputs[0].write(x)
+model.run_by_index(0, inputs, outputs)
+last = x if "input" in sys.argv[1].rpartition("/")[2] else np.tanh(x)
+wanted = (np.tanh(x), np.maximum(np.tanh(x), 0), last)
+print("right" if all(np.allclose(o.read(64, np.float32), w, atol=1e-6) for o, w in zip(outputs, wanted)) else "wrong")
+"""
