@@ -802,6 +802,8 @@ def demo(c: Context, loop: bool = False) -> None:
         " xnnpack and the shipped ones (TFLite's stock GPU delegate) (default: xnnpack; with --on jvm or --lab all).",
         "twins": "Make the float twin of each quantised model that has none here, and measure it, too: the same nodes, with the floats"
         " that its integers stand for.",
+        "defaults": "Also measure each side in the precision that is its default: Quadra's is float32, that of TFLite's stock GPU"
+        " delegate half. Other rows have both in float32.",
         "size": _RUN_HELP["size"],
         "resume": "Continue the bench of this folder; its figures are not measured again (default: start a new one).",
         "lab": f"Measure each model on one of the {_LAB_HELP}",
@@ -813,6 +815,7 @@ def bench(
     on: str = "",
     backend: str = "",
     api: str = "",
+    defaults: bool = False,
     twins: bool = False,
     runs: int = 0,
     limit: float = 0.0,
@@ -833,7 +836,19 @@ def bench(
     from host_tools.tasks import bench, bench_asked
 
     words = bench_asked.Words(
-        tuple(models), on, backend, peer, api, twins, runs, resume, limit, limit_shipped, lab, tuple(size or ())
+        tuple(models),
+        on,
+        backend,
+        peer,
+        api,
+        twins,
+        runs,
+        resume,
+        limit,
+        limit_shipped,
+        lab,
+        tuple(size or ()),
+        defaults,
     )
     if json:
         raise Exit(code=bench.run_as_json(words, _file(library)))

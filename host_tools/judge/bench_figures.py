@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
@@ -24,6 +24,14 @@ QUADRA = "quadra"
 STEADY, COLD, WARM, SECOND = "steady", "cold", "warm", "second"
 KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM, SECOND), ("median", "processor"))}
 _WORDS = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}  # JSON has no such numbers
+
+
+class Kind(NamedTuple):
+    """How a row ran. defaults: each side in the precision that is its own default, not both in the same."""
+
+    backend: str
+    api: str
+    defaults: bool = False
 
 
 @dataclass
@@ -57,6 +65,7 @@ class Row:
     api: str = "interpreter"
     error: str = ""  # why there are no figures
     device: str = ""  # the GPU
+    defaults: bool = False  # peers in the precision that is their default
     ran_on: str = ""  # the device of a lab
     on_cpu: bool = False  # the GPU is a CPU: its work is processor time
     shapes: str = ""  # in which its inputs ran whose sizes are free
@@ -69,6 +78,11 @@ class Row:
     def shown(self) -> str:
         """The model, and what was measured of it."""
         return f"{self.model}, {self.shapes}" if self.shapes else self.model
+
+    @property
+    def kind(self) -> Kind:
+        """How it ran."""
+        return Kind(self.backend, self.api, self.defaults)
 
     @property
     def shipped(self) -> str:
@@ -140,6 +154,12 @@ class Mean:
     headline: Headline
     limit: float = 0.0  # of the user; 0: none
     api: str = "interpreter"
+    defaults: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """How its rows ran."""
+        return Kind(self.backend, self.api, self.defaults)
 
     @property
     def verdict(self) -> str:
@@ -168,11 +188,23 @@ class Asked:
     limit: float = 0.0  # of the mean over XNNPACK, one thread, on the first backend; 0: none
     limit_shipped: float = 0.0  # of the mean over the stock delegate, on each
     sizes: tuple[str, ...] = ()  # of inputs whose sizes are free: NAME=1x64x48x3
+    defaults: bool = False  # also each side in the precision that is its default
 
     @property
-    def kinds(self) -> list[tuple[str, str]]:
-        """Backend and API of each of a model's rows."""
-        return [(backend, api) for backend in self.backends for api in self.apis]
+    def kinds(self) -> list[Kind]:
+        """How each of a model's rows runs."""
+        return [
+            kind
+            for backend in self.backends
+            for kind in (
+                *(Kind(backend, api) for api in self.apis),
+                *([Kind(backend, self.apis[-1], True)] if self.defaults else []),
+            )
+        ]
+
+    def threads_of(self, kind: Kind) -> tuple[int, ...]:
+        """Of its runs: GPU delegates have no more threads than the GPU has."""
+        return self.threads[:1] if kind.defaults else self.threads
 
 
 @dataclass(frozen=True)
@@ -223,11 +255,12 @@ class Bench:
 
     def words_of(self, row: Row) -> str:
         """The model and how it ran."""
-        return f"{row.model} on {way(row.backend, row.api)}"
+        return f"{row.model} on {way(row.kind)}"
 
-    def of(self, backend: str, api: str = "") -> list[Row]:
+    def of(self, backend: str, api: str = "", defaults: bool = False) -> list[Row]:
         """No api: the first one."""
-        return [row for row in self.rows if (row.backend, row.api) == (backend, api or self.asked.apis[0])]
+        wanted = Kind(backend, api or self.asked.apis[0], defaults)
+        return [row for row in self.rows if row.kind == wanted]
 
     def peers_of(self, backend: str) -> list[str]:
         """Keys of those whose figures stand beside Quadra's on that backend."""
@@ -235,30 +268,41 @@ class Bench:
 
     def over_twin(self, row: Row) -> float | None:
         """Quadra's time over its own for the same model with floats, by the headline's clock. One thread."""
-        twin = next((r for r in self.of(row.backend, row.api) if r.model == row.twin), None)
+        twin = next((r for r in self.of(*row.kind) if r.model == row.twin), None)
         if not twin or any(r.error or r.runner(QUADRA).right is False for r in (row, twin)):
             return None
         ours, theirs = row.steady_us(QUADRA), twin.steady_us(QUADRA)
         return ours / theirs if ours and theirs and row.clock == twin.clock else None
 
     def mean(
-        self, backend: str, peer: str, what: str = STEADY, whole: bool = True, threads: int = 1, api: str = ""
+        self,
+        backend: str,
+        peer: str,
+        what: str = STEADY,
+        whole: bool = True,
+        threads: int = 1,
+        api: str = "",
+        defaults: bool = False,
     ) -> Mean | None:
         """None where no model has figures of both."""
         api = api or self.asked.apis[0]
-        rows = [r for r in self.of(backend, api) if r.over(peer, what, threads=threads) and (r.whole or not whole)]
+        rows = [
+            r for r in self.of(backend, api, defaults) if r.over(peer, what, threads=threads) and (r.whole or not whole)
+        ]
         if not rows:
             return None
         over = {k: [r.over(peer, what, k, threads) for r in rows] for k in KINDS[what]}
         ratios = _ratios({k: times.geometric_mean(v or 0 for v in values) for k, values in over.items() if all(values)})
         assert ratios, "the rows have medians"
-        judged = threads == 1 and (whole or not any(r.whole for r in rows)) and api == self.asked.apis[0]
+        judged = (
+            threads == 1 and (whole or not any(r.whole for r in rows)) and api == self.asked.apis[0] and not defaults
+        )
         limit = self._limit(backend, peer) if judged and what == STEADY else 0.0
         found = _headline(peer, what, all(r.on_cpu for r in rows), threads, ratios, [limit] if limit else [])
         doubts = [r for r in rows if (one := r.headline(peer, what, threads)) and not one.reliable]
         if found.reliable and 2 * len(doubts) >= len(rows):
             found = replace(found, doubt=f"the machine was busy: {len(doubts)} of {len(rows)} ratios are not reliable")
-        return Mean(backend, peer, what, threads, len(rows), whole, found, limit, api)
+        return Mean(backend, peer, what, threads, len(rows), whole, found, limit, api, defaults)
 
     def _limit(self, backend: str, peer: str) -> float:
         """The user's, on a mean of one inference with one thread."""
@@ -269,20 +313,23 @@ class Bench:
     def means(self) -> list[Mean]:
         """Each backend over its peers; steady (with each number of threads), starts; whole models, then all."""
         found: list[Mean] = []
-        for backend, api in self.asked.kinds:
+        for kind in self.asked.kinds:
+            backend, api, defaults = kind
             for peer in self.peers_of(backend):
                 starts = [(SECOND, 1)] if self.on_host else [(COLD, 1), (WARM, 1), (SECOND, 1)]
-                for what, threads in [*((STEADY, t) for t in self.asked.threads), *starts]:
-                    whole = self.mean(backend, peer, what, True, threads, api)
-                    every = self.mean(backend, peer, what, False, threads, api)
+                starts = [] if defaults else starts
+                for what, threads in [*((STEADY, t) for t in self.asked.threads_of(kind)), *starts]:
+                    whole = self.mean(backend, peer, what, True, threads, api, defaults)
+                    every = self.mean(backend, peer, what, False, threads, api, defaults)
                     found += [whole] if whole else []
                     found += [every] if every and (not whole or every.models != whole.models) else []
         return found
 
 
-def way(backend: str, api: str) -> str:
-    """How a model ran: `OpenCL`, or `OpenCL, compiled` through LiteRT's CompiledModel."""
-    return f"{verdicts.APIS[backend]}{', compiled' if api == 'compiled' else ''}"
+def way(kind: Kind) -> str:
+    """How a model ran: `OpenCL`, `OpenCL, compiled` through LiteRT's CompiledModel, `OpenCL, defaults`."""
+    compiled, defaults = ", compiled" if kind.api == "compiled" else "", ", defaults" if kind.defaults else ""
+    return f"{verdicts.APIS[kind.backend]}{compiled}{defaults}"
 
 
 def peers_beside(names: Sequence[str], backend: str) -> tuple[str, ...]:

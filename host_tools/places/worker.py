@@ -94,7 +94,7 @@ class Worker:
 
         clock = self._clock()
         stage(f"start {name}")
-        all_float32 = self.spec.options.get("precision", "f32") == "f32"
+        all_float32 = self.spec.options.get("precision", "f32") == "f32" and not self.spec.peer_defaults
         made = litert_gpu.make(
             self.content, self.model, threads=self.spec.threads, all_float32=all_float32, signature=self.spec.signature
         )

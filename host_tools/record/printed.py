@@ -147,6 +147,9 @@ class BenchRow(Part, kw_only=True):
     api: Annotated[Text, Is("`interpreter`, or `compiled`: LiteRT's CompiledModel")] = "interpreter"
     error: Annotated[Text, Is("why there are no figures")] = ""
     device: Annotated[Text, Is("the GPU")] = ""
+    defaults: Annotated[
+        bool, Is("each side in the precision that is its default: Quadra in float32, the others as they choose")
+    ] = False
     ran_on: Annotated[Text, Is("the device of a lab")] = ""
     on_cpu: Annotated[bool, Is("the GPU is a CPU")] = False
     unsure: Annotated[bool, Is("the error is above the usual limit, and as large as rounding makes it")] = False
@@ -177,6 +180,7 @@ class BenchMean(Part, kw_only=True):
     limit: Annotated[float, Is("given by `--limit` or `--limit-shipped`; 0: none")] = 0.0
     verdict: Annotated[Text, Is("on the limit: `met`, `exceeded`, or `not reliable`: the machine was busy")] = ""
     api: Annotated[Text, Is("`interpreter` or `compiled`")] = "interpreter"
+    defaults: Annotated[bool, Is("of rows with `defaults`")] = False
 
 
 class BenchDocument(File, kw_only=True):
@@ -196,6 +200,7 @@ class BenchDocument(File, kw_only=True):
     limit: Annotated[float, Is("`--limit`; 0: none")] = 0.0
     limit_shipped: Annotated[float, Is("`--limit-shipped`; 0: none")] = 0.0
     sizes: Annotated[Texts, Is("`--size`")] = []
+    defaults: Annotated[bool, Is("`--defaults`")] = False
     finished: Annotated[bool, Is("false during the bench, and of an interrupted one")] = False
     cpu: Text = ""
     cpus: Count = 0

@@ -84,6 +84,9 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     peers: Annotated[
         tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`, `litert-gpu`")
     ] = ("xnnpack",)
+    peer_defaults: Annotated[
+        bool, Is("GPU delegates beside Quadra compute in the precision that is their default, not in that of `options`")
+    ] = False
     profile: Annotated[bool, Is("also measure every dispatch")] = False
     keep_tensors: Annotated[
         bool, Is("also run once with the delegate's option `dump_tensors`: `partition_N/tensor_NNNN.bin`")

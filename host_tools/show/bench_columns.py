@@ -236,8 +236,21 @@ def failures(result: Bench) -> list[str]:
 def over_words(mean: Mean, bench: Bench) -> str:
     """What over whom; of what models, and with how many threads, where that is not clear."""
     what = "relative to" if bench.on_host and mean.what == STEADY else f"{WHAT[mean.what]}, relative to"
-    threads = f", {_threads(mean.threads)}" if len(bench.asked.threads) > 1 else ""
-    return f"{what} {peer_words(mean.peer, bench)}{threads}{'' if mean.whole else ', all models'}"
+    threads = f", {_threads(mean.threads)}" if len(bench.asked.threads_of(mean.kind)) > 1 else ""
+    own = ", each in its default precision" if mean.defaults else ""
+    return f"{what} {peer_words(mean.peer, bench)}{threads}{own}{'' if mean.whole else ', all models'}"
+
+
+def precision_note(bench: Bench) -> str:
+    """In which precision both sides computed; empty: only XNNPACK stands beside Quadra, which has one."""
+    known = [name for name in bench.asked.peers if name != XNNPACK]
+    if not known:
+        return ""
+    who = "TFLite's stock GPU delegate" if peer_names.needs_shipped(known) else "LiteRT's GPU accelerator"
+    own = f"Quadra's default precision is float32, that of {who} half (float16)"
+    if bench.asked.defaults:
+        return f"{own}: in rows named defaults each has its own, in the others all compute in float32"
+    return f"all compute in float32. {own}: --defaults adds rows in which each has its own"
 
 
 def peer_words(key: str, bench: Bench) -> str:

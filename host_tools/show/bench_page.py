@@ -36,6 +36,7 @@ def write(result: Bench) -> Path:
             failures=bench_columns.failures(result),
             notes=[note for b in result.backends if (note := bench_columns.shipped_note(result, b))],
             xnnpack_note=bench_columns.xnnpack_note(result),
+            precision_note=bench_columns.precision_note(result),
             unsure=compare.UNSURE,
             words=bench_columns,
             clock=bench_columns.clock_words(result),
@@ -77,7 +78,7 @@ def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
     for model in dict.fromkeys(r.model for r in result.rows):
         marks: list[charts.Mark] = []
         for row in (r for r in result.rows if r.model == model):
-            api = bench_figures.way(row.backend, row.api)
+            api = bench_figures.way(row.kind)
             for threads in result.asked.threads:
                 found = row.headline(XNNPACK, threads=threads)
                 words = f"Quadra, {api}, {threads} thread{'s' if threads > 1 else ''}"
@@ -95,7 +96,9 @@ def _over_shipped(result: Bench, what: str) -> list[charts.RatioRow]:
     """Quadra's times over the stock delegate's, where the GPU alone is compared."""
     rows: list[charts.RatioRow] = []
     for model in dict.fromkeys(r.model for r in result.rows):
-        found = [(r, r.headline(r.shipped, what)) for r in result.rows if r.model == model and r.whole]
+        found = [
+            (r, r.headline(r.shipped, what)) for r in result.rows if r.model == model and r.whole and not r.defaults
+        ]
         marks = [
             charts.Mark(f"Quadra, {verdicts.APIS[r.backend]}", r.backend, h.ratio, not h.reliable)
             for r, h in found

@@ -31,7 +31,8 @@ def show(result: Bench, console: Console) -> None:
         console.print(f"[red]✗[/] {escape(line)}")
     console.print()
     _means(result).show(console)
-    for note in (*(bench_columns.shipped_note(result, b) for b in result.backends), bench_columns.xnnpack_note(result)):
+    shipped = [bench_columns.shipped_note(result, b) for b in result.backends]
+    for note in (*shipped, bench_columns.xnnpack_note(result), bench_columns.precision_note(result)):
         if note:
             console.print(f"[dim]{note}[/]")
     console.print()
@@ -57,7 +58,7 @@ def _table(result: Bench, columns: list[Column]) -> Table:
     for index, row in enumerate(result.rows):
         head = [
             "" if bench_columns.repeats(result.rows, index) else escape(row.shown),
-            *([bench_figures.way(row.backend, row.api)] if both else []),
+            *([bench_figures.way(row.kind)] if both else []),
         ]
         cells = [column.cell(row) for column in columns]
         shown = [f"[red]{cell.text}[/]" if cell.bad else cell.text for cell in cells]
@@ -70,7 +71,7 @@ def _means(result: Bench) -> Table:
     table = Table([text("geometric mean", least=10), text("", least=24), number("models", 2), *kinds, text("")])
     last = ""
     for mean in result.means():
-        way = bench_figures.way(mean.backend, mean.api)
+        way = bench_figures.way(mean.kind)
         api, last = "" if way == last else way, way
         found = mean.headline
         values = [units.ratio_text(v) for v in (found.ratios.median, found.ratios.minimum, found.ratios.processor)]

@@ -49,6 +49,7 @@ class Words:
     limit_shipped: float = 0.0
     lab: str = ""
     sizes: tuple[str, ...] = ()
+    defaults: bool = False
 
 
 def asked(words: Words) -> tuple[Asked, list[str]]:
@@ -77,6 +78,10 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
         came_back = "TFLite's stock GPU delegate runs in Android's runtime only"
         raise Misuse("bench with --limit-shipped on this machine", came_back, "add --on jvm")
     peers, backends = (_on_host if on_host else _in_app)(words.peer, words.backend)
+    if words.defaults and set(peers) == {peer_names.XNNPACK}:
+        came_back = "XNNPACK computes in float32 by default, as Quadra does: it would be the same row"
+        do_next = "add --peer litert-gpu" if on_host else "name a GPU delegate with --peer"
+        raise Misuse("bench with --defaults", came_back, f"{do_next}{', or --on jvm' if on_host else ''}")
     absent = [] if names else [name for name in MODELS if not models.is_here(name)]
     if len(absent) == len(MODELS):
         models.require(MODELS, "bench")
@@ -90,7 +95,7 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     found = tuple(one for name in found for one in from_arguments.each_signature(name))
     repetitions, threads = words.repetitions or _REPETITIONS[place], _THREADS[place]
     from_arguments.sizes_of_each(found, words.sizes)
-    more = (words.limit, words.limit_shipped, words.sizes)
+    more = (words.limit, words.limit_shipped, words.sizes, words.defaults)
     return Asked(found, backends, peers, repetitions, place, threads, apis, *more), absent
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from host_tools.base.errors import FolderNotWritable, QuadraError
 from host_tools.judge import judged
-from host_tools.judge.bench_figures import Asked, Bench, Row, peers_beside, take, way
+from host_tools.judge.bench_figures import Asked, Bench, Kind, Row, peers_beside, take, way
 from host_tools.places.place import Place, Show, quiet
 from host_tools.record import machine, peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
@@ -26,8 +26,19 @@ from host_tools.tasks.deal import Deal
 _DEADLINE_S = {"host": 300.0, "jvm": 600.0, "device": 600.0}
 _SECOND_STARTS = 3  # each of each runtime is a Java process
 # What a run must have been asked for; how often it was repeated does not matter.
-_ASKED = ("signature", "options", "inputs", "place", "device", "api", "peers", "threads", "cold", "second_starts")
-Kind = tuple[str, str]  # backend and API
+_ASKED = (
+    "signature",
+    "options",
+    "inputs",
+    "place",
+    "device",
+    "api",
+    "peers",
+    "peer_defaults",
+    "threads",
+    "cold",
+    "second_starts",
+)
 
 
 @dataclass(frozen=True)
@@ -97,15 +108,15 @@ class RowMaker:
 
     def empty(self, name: str, kind: Kind, device: str, error: str = "") -> Row:
         """A row without figures yet. device: of a lab; empty: there is no other."""
-        backend, api = kind
+        backend, api, defaults = kind
         twin = from_arguments.float_twin(name)
         made = from_arguments.label(twin) if twin else ""
-        return Row(from_arguments.label(name), backend, made, api, ran_on=device, error=error)
+        return Row(from_arguments.label(name), backend, made, api, defaults=defaults, ran_on=device, error=error)
 
     def row(self, name: str, kind: Kind, device: str, show: Show = quiet, place: Place | None = None) -> Row:
         """Without a place from finished runs alone: they must be there."""
         row = self.empty(name, kind, device)
-        for threads in self.asked.threads:
+        for threads in self.asked.threads_of(kind):
             words = f"{threads} thread{'s' if threads > 1 else ''}, " if len(self.asked.threads) > 1 else ""
             self._measure(row, threads, self._spec(name, kind, threads, device), _after(words, show), place)
         return row
@@ -120,14 +131,18 @@ class RowMaker:
 
     def _had(self, family: Family, device: str) -> list[bool]:
         asked = self.asked
-        rows = [(name, kind, t) for name in family.models for kind in asked.kinds for t in asked.threads]
+        rows = [(name, kind, t) for name in family.models for kind in asked.kinds for t in asked.threads_of(kind)]
         return [self.finished.run(self._spec(*one, device)) is not None for one in rows]
 
     def _spec(self, name: str, kind: Kind, threads: int, device: str) -> RunSpec:
-        (backend, api), place = kind, self.asked.place
-        cold = threads == 1
+        (backend, api, defaults), place = kind, self.asked.place
+        cold = threads == 1 and not defaults  # starts differ little by the precision
         peers = peers_beside(self.asked.peers, backend)
-        if not cold or api != self.asked.apis[-1]:  # it has one API, and takes seconds: once for each model and backend
+        if defaults:
+            peers = tuple(peer for peer in peers if peer != peer_names.XNNPACK)  # it always computes in float32
+        elif (
+            not cold or api != self.asked.apis[-1]
+        ):  # it has one API, and takes seconds: once for each model and backend
             peers = tuple(peer for peer in peers if peer != peer_names.LITERT)
         model, signature = from_arguments.split(name)
         return from_arguments.make_spec(
@@ -138,6 +153,7 @@ class RowMaker:
             device=device,
             api=api,
             peers=peers,
+            peer_defaults=defaults,
             repetitions=self.asked.repetitions,
             threads=threads,
             cold=cold,
@@ -161,6 +177,11 @@ class RowMaker:
             _take(row, threads, place.run(place.aim(spec), show, self.folder))
         finally:
             shutil.rmtree(self.kept, ignore_errors=True)
+
+
+def _without_figures(name: str, kind: Kind, error: str, device: str = "") -> Row:
+    backend, api, defaults = kind
+    return Row(from_arguments.label(name), backend, api=api, defaults=defaults, ran_on=device, error=error)
 
 
 def _take(row: Row, threads: int, folder: RunFolder) -> None:
@@ -188,7 +209,7 @@ class Figures:
 
     def add(self, name: str, row: Row) -> None:
         with self._change:
-            self.rows[name, (row.backend, row.api)] = row
+            self.rows[name, row.kind] = row
             self.keep(self.bench())
 
     def kept(self, family: Family, maker: RowMaker) -> bool:
@@ -215,7 +236,7 @@ class Figures:
         names = [name for family in cells for name in family.models]
         for name, kind in [(name, kind) for name in names for kind in self.asked.kinds]:
             if (name, kind) not in self.rows:
-                self.add(name, Row(from_arguments.label(name), kind[0], api=kind[1], ran_on=device, error=error))
+                self.add(name, _without_figures(name, kind, error, device))
 
     def close(self, notes: Sequence[str]) -> None:
         """notes: what happened to the devices of a lab. A model that none of them ran says so."""
@@ -224,7 +245,7 @@ class Figures:
             for kind in self.asked.kinds:
                 if (name, kind) not in self.rows:
                     error = "; ".join(notes) or "no device ran it"
-                    self.rows[name, kind] = Row(from_arguments.label(name), kind[0], api=kind[1], error=error)
+                    self.rows[name, kind] = _without_figures(name, kind, error)
         self.keep(self.bench())
 
     def bench(self) -> Bench:
@@ -264,7 +285,7 @@ class Lane(lanes.Lane[Family]):
 
     def _row(self, name: str, kind: Kind) -> QuadraError | None:
         asked = self.maker.asked
-        words = f"{asked.models.index(name) + 1}/{len(asked.models)} {from_arguments.label(name)}{self._left()}: {way(*kind)}, "
+        words = f"{asked.models.index(name) + 1}/{len(asked.models)} {from_arguments.label(name)}{self._left()}: {way(kind)}, "
         show = _after(words, self.show)
 
         def once(at: float) -> None:

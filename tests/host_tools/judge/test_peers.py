@@ -67,6 +67,15 @@ def test_peers_are_judged_by_what_quadra_may_be_off(tmp_path):
     )
 
 
+@pytest.mark.parametrize(("error", "own", "ok"), [(5e-3, False, False), (5e-3, True, True), (0.1, True, False)])
+def test_a_peer_in_half_precision_by_default_may_be_off_by_what_half_is(tmp_path, error, own, ok):
+    folder = folder_with_peers(tmp_path)
+    run_folder.write_json(tmp_path / "spec.json", {**folder.json("spec.json"), "peer_defaults": own})
+    run_folder.write_arrays(tmp_path / "shipped_opencl_outputs", [np.float32([0, 1, 2, 3 + 3 * error])])
+    _, opencl, _ = peers.judge(folder, compare.compare(folder))
+    assert opencl.ok is ok and opencl.relative == pytest.approx((error,), rel=1e-3)
+
+
 def test_times_beside_each_peer(tmp_path):
     folder = folder_with_peers(tmp_path)
     timings, verdicts = folder.read(schema.Timings), schema.Verdicts(nodes=[], partitions=[])

@@ -96,6 +96,17 @@ def test_the_delegate_that_tflite_ships_runs_beside_quadra(model, android):
     )
 
 
+def test_the_stock_delegate_computes_in_half_by_default_and_in_float32_beside_it_otherwise(model, android):
+    errors = []
+    for defaults in (False, True):
+        spec = spec_of(model, backend="opencl", peers=("shipped-opencl",), peer_defaults=defaults, repetitions=1)
+        folder = on_jvm.Jvm(android).run(spec)
+        (peer,) = peers.judge(folder, compare.compare(folder))
+        assert peer.ok is True and not peer.error, peer
+        errors.append(max(peer.relative))
+    assert errors[0] < 1e-5 < 1e-4 < errors[1], errors
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_second_starts_are_from_what_each_kept_and_the_stock_delegate_keeps_on_opencl_only(backend, model, android):

@@ -688,6 +688,42 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
             asked(str(path), **words)
 
 
+def test_defaults_stand_beside_defaults_in_rows_of_their_own(measured):
+    place = Place()
+    result = measured(place, names=("a",), defaults=True)
+    assert [(s.options["backend"], s.options["precision"], s.peer_defaults, s.cold, s.peers) for s in place.specs] == [
+        ("opencl", "f32", False, True, ("xnnpack", "shipped-opencl")),
+        ("opencl", "f32", True, False, ("shipped-opencl",)),
+        ("gles", "f32", False, True, ("xnnpack", "shipped-gles")),
+        ("gles", "f32", True, False, ("shipped-gles",)),
+    ]
+    assert [(row.backend, row.defaults) for row in result.rows] == [
+        (b, d) for b in ("opencl", "gles") for d in (False, True)
+    ]
+    assert result.finished and not result.wrong
+    place.us["shipped_opencl"] = 100  # half is faster
+    again = measured(Place(), names=("a",), defaults=True, resume=result.folder.name)
+    assert [row.runs for row in again.rows] == [row.runs for row in result.rows], "a row was taken for another"
+    like, own = (result.mean("opencl", "shipped_opencl", defaults=defaults) for defaults in (False, True))
+    assert like.headline.ratio == own.headline.ratio == pytest.approx(0.2) and like.kind != own.kind
+    assert {mean.what for mean in result.means() if mean.defaults} == {bench_figures.STEADY}
+    text, page = table(result), (result.folder / "bench.html").read_text()
+    for words in ("OpenCL, defaults", "each in its default precision", "in rows named defaults each has its own"):
+        assert words in text and words in page, words
+    document = result.folder / "bench.json"
+    assert [row["defaults"] for row in json.loads(document.read_text())["rows"]] == [False, True] * 2
+
+
+def test_the_peers_default_precision_is_said_where_it_is_not_measured(measured):
+    result = measured(Place(), names=("a",))
+    said = "Quadra's default precision is float32, that of TFLite's stock GPU delegate half (float16): --defaults adds rows"
+    assert f"all compute in float32. {said}" in table(result)
+    assert said.partition(":")[0] in html.unescape((result.folder / "bench.html").read_text())
+    assert "default precision" not in table(measured(Place(), names=("a",), beside=""))
+    with pytest.raises(Misuse, match="XNNPACK computes in float32 by default, as Quadra does"):
+        measured(Place(), names=("a",), beside="", defaults=True)
+
+
 def test_no_rows_have_no_means(tmp_path):
     asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
     result = bench_rows.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})

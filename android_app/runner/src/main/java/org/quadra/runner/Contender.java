@@ -306,7 +306,9 @@ final class Contender implements Closeable {
       boolean lossAllowed =
           spec.options.containsKey("precision") && !spec.options.get("precision").equals("f32");
       optionsClass.getMethod("setForceBackend", backendClass).invoke(made, word);
-      optionsClass.getMethod("setPrecisionLossAllowed", boolean.class).invoke(made, lossAllowed);
+      if (!spec.peerDefaults) {
+        optionsClass.getMethod("setPrecisionLossAllowed", boolean.class).invoke(made, lossAllowed);
+      }
       if (!kept.isEmpty()) {
         optionsClass
             .getMethod("setSerializationParams", String.class, String.class)

@@ -20,6 +20,7 @@ final class RunSpec {
   final int repetitions;
   final int threads;
   final List<String> peers;
+  final boolean peerDefaults; // peers compute in the precision that is their default
   final boolean profile;
   final boolean keepTensors;
 
@@ -32,6 +33,7 @@ final class RunSpec {
     repetitions = json.getInt("repetitions");
     threads = json.getInt("threads");
     peers = strings(json.getJSONArray("peers"));
+    peerDefaults = json.optBoolean("peer_defaults");
     profile = json.getBoolean("profile");
     keepTensors = json.optBoolean("keep_tensors");
   }
