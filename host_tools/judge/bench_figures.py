@@ -221,6 +221,11 @@ class Bench:
     notes: tuple[str, ...] = ()  # what happened to the devices of a lab, as sentences
 
     @property
+    def started(self) -> tuple[Row, ...]:
+        """Those of which starts were measured."""
+        return tuple(row for row in self.rows if not row.defaults)
+
+    @property
     def backends(self) -> tuple[str, ...]:
         return self.asked.backends
 
@@ -368,7 +373,8 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
         worst = max(peer.relative, default=0.0)
         row.runners[peer_names.key(peer.name)] = Runner(reason, peer.nodes_taken, peer.nodes, peer.ok, worst)
     for key, runner in row.runners.items():
-        _take_starts(runner, key, timings)
+        if not row.defaults:  # nothing was there before it, and nothing was taken away: neither a cold nor a warm start
+            _take_starts(runner, key, timings)
     parts, memory, cold = value.partitions, timings.memory, timings.cold_memory
     model = judged.folder.optional(schema.Model) or schema.Model()
     row.sizes = {

@@ -247,7 +247,7 @@ def precision_note(bench: Bench) -> str:
     if not known:
         return ""
     who = "TFLite's stock GPU delegate" if peer_names.needs_shipped(known) else "LiteRT's GPU accelerator"
-    own = f"Quadra's default precision is float32, that of {who} half (float16)"
+    own = f"Quadra's default precision is float32, that of {who} half (float16) where the driver has it"
     if bench.asked.defaults:
         return f"{own}: in rows named defaults each has its own, in the others all compute in float32"
     return f"all compute in float32. {own}: --defaults adds rows in which each has its own"

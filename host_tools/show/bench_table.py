@@ -1,12 +1,14 @@
 """A bench as tables for the terminal."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base import units
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge import bench_figures, compare
-from host_tools.judge.bench_figures import Bench, Mean
+from host_tools.judge.bench_figures import Bench, Mean, Row
 from host_tools.record import verdicts
 from host_tools.show import bench_columns, bench_page
 from host_tools.show.bench_columns import Column
@@ -18,7 +20,7 @@ def show(result: Bench, console: Console) -> None:
     console.print(
         f"[bold]One inference[/]  [dim]ms: medians of {clock}, 1 thread; ×: Quadra's relative to the peer's[/]"
     )
-    _table(result, bench_columns.inference(result)).show(console)
+    _table(result, result.rows, bench_columns.inference(result)).show(console)
     if result.doubtful:
         console.print(f"[yellow]{escape(bench_columns.doubt_words(result))}[/]", soft_wrap=True)
     if any(row.unsure for row in result.rows):
@@ -26,7 +28,7 @@ def show(result: Bench, console: Console) -> None:
     console.print(
         "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: caches empty; second: from what one kept; MiB, own: private, weights on GPU/in file[/]"
     )
-    _table(result, bench_columns.starts(result)).show(console)
+    _table(result, result.started, bench_columns.starts(result)).show(console)
     for line in bench_columns.failures(result):
         console.print(f"[red]✗[/] {escape(line)}")
     console.print()
@@ -51,13 +53,13 @@ def show(result: Bench, console: Console) -> None:
     console.print(f"figures   {escape(str(result.folder / bench_page.FIGURES))}")
 
 
-def _table(result: Bench, columns: list[Column]) -> Table:
+def _table(result: Bench, rows: Sequence[Row], columns: list[Column]) -> Table:
     both = len(result.asked.kinds) > 1 or "compiled" in result.asked.apis
     figures = [number(column.title, column.rank) for column in columns]
     table = Table([text("model"), *([word("on")] if both else []), *figures])
-    for index, row in enumerate(result.rows):
+    for index, row in enumerate(rows):
         head = [
-            "" if bench_columns.repeats(result.rows, index) else escape(row.shown),
+            "" if bench_columns.repeats(rows, index) else escape(row.shown),
             *([bench_figures.way(row.kind)] if both else []),
         ]
         cells = [column.cell(row) for column in columns]

@@ -99,7 +99,7 @@ def test_the_delegate_that_tflite_ships_runs_beside_quadra(model, android):
 def test_the_stock_delegate_computes_in_half_by_default_and_in_float32_beside_it_otherwise(model, android):
     errors = []
     for defaults in (False, True):
-        spec = spec_of(model, backend="opencl", peers=("shipped-opencl",), peer_defaults=defaults, repetitions=1)
+        spec = spec_of(model, backend="gles", peers=("shipped-gles",), peer_defaults=defaults, repetitions=1)
         folder = on_jvm.Jvm(android).run(spec)
         (peer,) = peers.judge(folder, compare.compare(folder))
         assert peer.ok is True and not peer.error, peer

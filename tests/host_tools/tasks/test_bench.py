@@ -710,13 +710,15 @@ def test_defaults_stand_beside_defaults_in_rows_of_their_own(measured):
     text, page = table(result), (result.folder / "bench.html").read_text()
     for words in ("OpenCL, defaults", "each in its default precision", "in rows named defaults each has its own"):
         assert words in text and words in page, words
+    starts = text[text.index("Starts and size") : text.index("geometric mean")]
+    assert "OpenGL ES" in starts and "defaults" not in starts and not result.rows[1].runner("quadra").us(WARM)
     document = result.folder / "bench.json"
     assert [row["defaults"] for row in json.loads(document.read_text())["rows"]] == [False, True] * 2
 
 
 def test_the_peers_default_precision_is_said_where_it_is_not_measured(measured):
     result = measured(Place(), names=("a",))
-    said = "Quadra's default precision is float32, that of TFLite's stock GPU delegate half (float16): --defaults adds rows"
+    said = "Quadra's default precision is float32, that of TFLite's stock GPU delegate half (float16) where the driver has it: --defaults adds rows"
     assert f"all compute in float32. {said}" in table(result)
     assert said.partition(":")[0] in html.unescape((result.folder / "bench.html").read_text())
     assert "default precision" not in table(measured(Place(), names=("a",), beside=""))
