@@ -264,7 +264,8 @@ Status Session::Optimize(Graph* graph) const {
   QUADRA_RETURN_IF_ERROR(RunPasses(graph, FitsTarget()));
   if (options_.precision == Precision::kF32) return Status();
   const int kept = KeepBeyondHalf(graph);
-  if (kept > 0) Log(2, "nodes that stay in float32, as their numbers may be beyond half's: %d", kept);
+  if (kept > 0)
+    Log(2, "nodes that stay in float32, as their numbers may be beyond half's: %d", kept);
   HoldFloat32(options_.float32_nodes, graph);
   return Status();
 }
