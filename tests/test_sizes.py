@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests import cpu
-from tests.delegate import options
+from tests.delegate import Outcome, options
+from tests.fences import fenced
 from tests.model_builder import Model, Value
 from tests.runs import BACKENDS
 from tests.vectors.case import constant
@@ -133,13 +134,100 @@ def padded(m: Model, x: Value) -> Value:
     return _relu(m, m.op("MIRROR_PAD", [square, mirrored], shape, "MirrorPadOptions", Mode=0))
 
 
+def cropped(m: Model, x: Value) -> Value:
+    """The middle half of rows and columns, and all channels from the third on."""
+    b, h, w, c = x.shape
+    rows, columns = (_entry(m, _shape_of(m, x), axis) for axis in (1, 2))
+    halves = [_ints(m, "FLOOR_DIV", [n, np.int32(2)], (), "FloorDivOptions") for n in (rows, columns)]
+    fourths = [_ints(m, "FLOOR_DIV", [n, np.int32(2)], (), "FloorDivOptions") for n in halves]
+    begin = _pack(m, np.int32(0), *fourths, np.int32(2))
+    size = _pack(m, _entry(m, _shape_of(m, x), 0), *halves, np.int32(c - 2))
+    return _relu(m, m.op("SLICE", [_relu(m, x), begin, size], (b, h // 2, w // 2, c - 2), "SliceOptions"))
+
+
+def placed(m: Model, x: Value) -> Value:
+    """Each column plus its number: positions of a transformer."""
+    w = x.shape[2]
+    columns = _entry(m, _shape_of(m, x), 2)
+    places = _ints(m, "RANGE", [np.int32(0), columns, np.int32(1)], (w,), "RangeOptions")
+    column = m.op("RESHAPE", [m.op("CAST", [places], (w,), "CastOptions"), np.int32([-1, 1])], (w, 1))
+    return m.add(_relu(m, x), column)
+
+
+def largest(m: Model, x: Value) -> tuple[Value, Value]:
+    """As many of the rows' largest as there are columns, and their places as one hot of all."""
+    b, h, w, c = x.shape
+    columns = _entry(m, _shape_of(m, x), 2)
+    found = m.value((b, h, w, w)), m.value((b, h, w, w), "int32")
+    m.several("TOPK_V2", [_relu(m, x), columns], found, "TopKV2Options")
+    first = _ints(m, "REDUCE_MAX", [found[1], np.int32([2, 3])], (b, h), "ReducerOptions", KeepDims=False)
+    depth = _ints(m, "ADD", [columns, np.int32(c)], (), "AddOptions")
+    hot = m.op("ONE_HOT", [first, depth, np.float32(1), np.float32(-1)], (b, h, c + w), "OneHotOptions", Axis=-1)
+    return found[0], hot
+
+
+def in_parts(m: Model, x: Value) -> tuple[Value, Value]:
+    """The first row, and the others."""
+    b, h, w, c = x.shape
+    others = _ints(m, "SUB", [_entry(m, _shape_of(m, x), 1), np.int32(1)], (), "SubOptions")
+    parts = m.value((b, 1, w, c)), m.value((b, h - 1, w, c))
+    m.several("SPLIT_V", [_relu(m, x), _pack(m, np.int32(1), others), np.int32(1)], parts, "SplitVOptions", NumSplits=2)
+    return parts
+
+
+def in_blocks(m: Model, x: Value) -> Value:
+    """As a dilated convolution of any height and width begins and ends."""
+    b, h, w, c = x.shape
+    none = np.int32(0)
+    ends = []
+    for axis in (1, 2):
+        n = _entry(m, _shape_of(m, x), axis)
+        half = _ints(m, "FLOOR_DIV", [n, np.int32(2)], (), "FloorDivOptions")
+        even = _ints(m, "MUL", [half, np.int32(2)], (), "MulOptions")
+        ends += [none, _ints(m, "SUB", [n, even], (), "SubOptions")]
+    border = _ints(m, "RESHAPE", [_pack(m, *ends), np.int32([2, 2])], (2, 2))
+    shape = (4 * b, (h + 1) // 2, (w + 1) // 2, c)
+    blocks = m.op("SPACE_TO_BATCH_ND", [_relu(m, x), np.int32([2, 2]), border], shape, "SpaceToBatchNDOptions")
+    blocks = m.unary("TANH", blocks)
+    return m.op("BATCH_TO_SPACE_ND", [blocks, np.int32([2, 2]), border], x.shape, "BatchToSpaceNDOptions")
+
+
+def over_the_last_axis(m: Model, x: Value) -> Value:
+    """An axis that is computed of the rank stays what it is."""
+    last = _ints(m, "SUB", [_ints(m, "RANK", [x], (), "RankOptions"), np.int32(1)], (), "SubOptions")
+    return m.op("SUM", [_relu(m, x), last], x.shape[:-1], "ReducerOptions", KeepDims=False)
+
+
+def of_another_tensor(m: Model, x: Value) -> Value:
+    """Only SHAPE and a neighbour read the tensor whose sizes count; between it and the reader something is on the CPU."""
+    b, h, w, c = x.shape
+    y = m.max_pool2d(m.add(_relu(m, x), np.float32(0.25)), (2, 1), (2, 1), "VALID")
+    sizes = _pack(m, _entry(m, _shape_of(m, y), 0), np.int32(-1), _entry(m, _shape_of(m, y), 2))
+    z = _through_cpu(m, m.unary("TANH", y))
+    return _relu(m, m.op("RESHAPE", [z, sizes], (b, h // 2 * c, w)))
+
+
+def only_by_its_size(m: Model, x: Value) -> Value:
+    """What is computed here has the same shape always, but for the sizes of another tensor."""
+    y = _relu(m, x)
+    same = m.mean(_through_cpu(m, m.unary("TANH", m.mean(y, (0, 1, 2), True))), (3,), True)
+    return m.mul(m.op("BROADCAST_TO", [same, _shape_of(m, y)], x.shape, version=2), np.float32(2))
+
+
+def _through_cpu(m: Model, x: Value) -> Value:
+    """The same numbers, from the CPU."""
+    return m.op("BITCAST", [m.op("BITCAST", [x], x.shape, output={"dtype": "int32"})], x.shape)
+
+
 BUILDERS = [flatten, upsample, dense_of_rank_4, several_readers, transposed_conv, transposed_conv_of_planes, scattered]
-BUILDERS += [padded]
+BUILDERS += [padded, cropped, placed, largest, in_parts, in_blocks, over_the_last_axis]
+APART = [of_another_tensor, only_by_its_size]
 
 
 def model(build, shape=(1, 3, 4, 6)) -> bytes:
     m = Model()
-    m.output(build(m, m.input(shape)))
+    made = build(m, m.input(shape))
+    m.output(*made) if isinstance(made, tuple) else m.output(made)
     return m.bytes()
 
 
@@ -150,28 +238,83 @@ def feeds(*shapes) -> list[list[np.ndarray]]:
 @on_both
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 def test_sizes_that_follow_from_shapes_are_folded_and_follow_a_resize(quadra, build, backend):
-    tall = (1, 3, 4, 6) if build is flatten else (2, 5, 3, 6)
-    rounds = feeds((1, 3, 4, 6), (3, 3, 4, 6), tall, (1, 3, 4, 6))
     raw = model(build)
-    outcome = quadra.run(raw, *rounds, **options(backend=backend))
+    outcome = quadra.run(raw, *rounds_for(build), **options(backend=backend))
     assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
     assert len({node["partition"] for node in outcome.nodes}) == 1
+    check_rounds(outcome, build, rounds_for(build))
+
+
+def rounds_for(build) -> list[list[np.ndarray]]:
+    tall = (1, 3, 4, 6) if build is flatten else (2, 5, 3, 6)
+    return feeds((1, 3, 4, 6), (3, 3, 4, 6), tall, (1, 3, 4, 6))
+
+
+def check_rounds(outcome: Outcome, made, rounds: list[list[np.ndarray]]) -> None:
+    """made: the model; or what builds it, where the CPU gets one of each size, for its SLICE does not follow a resize."""
+    assert not outcome.error, outcome.error
     for got, given in zip(outcome.outputs, rounds, strict=True):
         outcome.outputs = [got]
-        outcome.check(cpu.run(raw, given))
+        raw = made if isinstance(made, bytes) else model(made, given[0].shape)
+        outcome.check(cpu.run(raw, given), everything_on_gpu=False)
+
+
+def computes_on_gpu(outcome: Outcome) -> bool:
+    """All that is not there to keep partitions apart."""
+    return all(node["op"] == "BITCAST" for node in outcome.nodes if node["on"] == "cpu")
 
 
 @on_both
-def test_sizes_of_another_partition_hold_until_a_resize_which_is_an_error(quadra, backend):
+@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("build", BUILDERS + APART, ids=lambda build: build.__name__)
+def test_sizes_that_another_partition_makes_follow_a_resize(quadra, tmp_path, build, every, backend):
+    """Also those that start from the cache."""
+    raw = model(build) if build in APART else fenced(model(build), every)
+    given = options(backend=backend, serialization_dir=str(tmp_path))
+    for start in range(2):
+        outcome = quadra.run(raw, *rounds_for(build), **given)
+        assert computes_on_gpu(outcome), outcome.on_cpu()
+        check_rounds(outcome, build, rounds_for(build))
+
+
+@on_both
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("build", [dense_of_rank_4, several_readers, padded, of_another_tensor])
+def test_sizes_reach_every_reader_on_the_cpu_and_on_the_gpu(quadra, build, most, backend):
+    raw = fenced(model(build), 1)
+    outcome = quadra.run(raw, *rounds_for(build), **options(backend=backend, max_delegated_partitions=str(most)))
+    assert any(node["on"] == "gpu" for node in outcome.nodes)
+    check_rounds(outcome, build, rounds_for(build))
+
+
+@on_both
+def test_an_axis_that_changes_with_a_size_is_an_error_and_comes_back(quadra, backend):
     m = Model()
     x = m.input((1, 3, 4, 6))
-    sizes = _shape_of(m, x)
-    m.output(_relu(m, m.op("RESHAPE", [m.left_to_cpu(_relu(m, x)), sizes], x.shape)))
-    outcome = quadra.run(m.bytes(), *feeds((1, 3, 4, 6)), **options(backend=backend))
-    assert [node["op"] for node in outcome.nodes if node["on"] != "gpu"] == ["REVERSE_SEQUENCE"], outcome.nodes
-    outcome.check(cpu.run(m.bytes(), *feeds((1, 3, 4, 6))), everything_on_gpu=False)
+    m.output(m.op("SUM", [_relu(m, x), _entry(m, _shape_of(m, x), 0)], (1, 4, 6), "ReducerOptions", KeepDims=False))
+    outcome = quadra.run(m.bytes(), *feeds((1, 3, 4, 6), (1, 5, 4, 6)), **options(backend=backend))
+    assert not outcome.on_cpu()
+    check_rounds(outcome, m.bytes(), feeds((1, 3, 4, 6), (1, 5, 4, 6)))
     outcome = quadra.run(m.bytes(), *feeds((1, 3, 4, 6), (2, 3, 4, 6)), **options(backend=backend))
-    assert len(outcome.outputs) == 1 and "resize the model's inputs before" in outcome.error, outcome.error
+    assert len(outcome.outputs) == 1 and "which its reader cannot follow" in outcome.error, outcome.error
+
+
+@on_both
+@pytest.mark.parametrize("signature", [(1, 80, -1), None], ids=["said", "not_said"])
+def test_a_model_whose_file_has_another_length(quadra, backend, signature):
+    """A convolution over time of any length, in two dimensions, as converters write it; the end is on the CPU."""
+    m = Model()
+    x = m.input((1, 80, 1), signature=signature)
+    length = _entry(m, _shape_of(m, x), 2)
+    y = m.op("RESHAPE", [x, _pack(m, np.int32(1), np.int32(80), length, np.int32(1))], (1, 80, 1, 1))
+    y = m.conv2d(_relu(m, y), constant("length/w", (4, 3, 3, 1)), constant("length/b", (4,)))
+    y = _through_cpu(m, y)
+    rows = _pack(m, np.int32(80), _ints(m, "MUL", [length, np.int32(4)], (), "MulOptions"))
+    m.output(_relu(m, m.op("RESHAPE", [y, rows], (80, 4))))
+    rounds = feeds((1, 80, 20), (1, 80, 7), (1, 80, 1), (1, 80, 20))
+    outcome = quadra.run(m.bytes(), *rounds, **options(backend=backend))
+    assert computes_on_gpu(outcome), outcome.on_cpu()
+    check_rounds(outcome, m.bytes(), rounds)
 
 
 @on_both
@@ -256,3 +399,18 @@ def test_what_nothing_has_no_result_of_is_an_error_and_the_next_size_is_right(qu
     m.output(m.mean(m.input((2, 3, 4, 6)), (0,)))
     outcome = quadra.run(m.bytes(), *feeds((2, 3, 4, 6), (0, 3, 4, 6)), **options(backend=backend))
     assert "an output would have numbers all the same" in outcome.error, outcome.error
+
+
+@on_both
+@pytest.mark.parametrize("build", [flatten, several_readers, of_another_tensor])
+def test_sizes_of_nothing_reach_other_partitions(quadra, tmp_path, build, backend):
+    raw = fenced(model(build), 1)
+    rounds = feeds((1, 3, 4, 6), (0, 3, 4, 6), (2, 3, 4, 6), (0, 3, 4, 6), (1, 3, 4, 6))
+    for _ in range(2):
+        outcome = quadra.run(raw, *rounds, **options(backend=backend, serialization_dir=str(tmp_path)))
+        assert computes_on_gpu(outcome), outcome.on_cpu()
+        assert not outcome.error, outcome.error
+        for nothing in (outcome.outputs[1][0], outcome.outputs[3][0]):
+            assert nothing.shape == (0, *outcome.outputs[0][0].shape[1:])
+        outcome.outputs = outcome.outputs[::2]
+        check_rounds(outcome, build, rounds[::2])

@@ -125,7 +125,7 @@ void SaveVerdicts(const ModelCache& cache, const std::string& key,
     numbers.Add(partition->input_tensors);
     numbers.Add(partition->output_tensors);
     numbers.Add(partition->states);
-    numbers.Add(!partition->only_shapes.empty());
+    numbers.Add(partition->only_shapes);
     numbers.Add(session.inputs());
     numbers.Add(session.outputs());
     texts.append(session.graph_hash().c_str(), session.graph_hash().size() + 1);
@@ -216,17 +216,17 @@ Status KeptVerdicts::Next(const TfLiteContext& context, const SessionOptions& op
   List(&partition->input_tensors);
   List(&partition->output_tensors);
   partition->states = Number();
-  const bool keeps_sizes = Number() != 0;
-  fits_ = fits_ && partition->states >= 0 &&
-          static_cast<size_t>(partition->states) <= partition->output_tensors.size();
+  partition->only_shapes = Number();
+  const auto ends = [](int count, const std::vector<int>& list) {
+    return count >= 0 && static_cast<size_t>(count) <= list.size();
+  };
+  fits_ = fits_ && ends(partition->states, partition->output_tensors) &&
+          ends(partition->only_shapes, partition->input_tensors);
   std::vector<Port> inputs, outputs;
   QUADRA_RETURN_IF_ERROR(Ports(context, partition->input_tensors, &inputs));
   QUADRA_RETURN_IF_ERROR(Ports(context, partition->output_tensors, &outputs));
-  if (keeps_sizes) {
-    for (const Port& input : inputs) partition->only_shapes.push_back(input.shape);
-  }
-  partition->session =
-      std::make_unique<Session>(std::move(inputs), std::move(outputs), backend, options);
+  partition->session = std::make_unique<Session>(std::move(inputs), partition->only_shapes,
+                                                 std::move(outputs), backend, options);
   return partition->session->Recall(Text());
 }
 

@@ -28,7 +28,7 @@ void SaveVerdicts(const ModelCache& cache, const std::string& key,
 //
 //   numbers   how many nodes; of each: 0 CPU, 1 GPU, 2 GPU and its result is a constant; then of
 //             each partition three lists (nodes, input tensors, output tensors), each behind its
-//             length; how many of the outputs are states; whether its inputs keep their sizes; of
+//             length; how many of the outputs are states, and how many inputs are only shapes; of
 //             each input and output six sizes and the rank
 //   texts     of each node why it is left to the CPU; of each partition the hash of its graph; why
 //             a program is not trusted, or nothing

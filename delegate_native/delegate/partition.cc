@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "delegate_native/base/clock.h"
@@ -43,19 +44,74 @@ Status ImportNodes(Importer* importer, const ModelNodes& model, const std::vecto
   return Status();
 }
 
+bool Contains(const std::vector<int>& list, int number) {
+  return std::find(list.begin(), list.end(), number) != list.end();
+}
+
+// What sizes follow from that a partition's nodes read and nodes outside of it make.
+struct Outside {
+  std::vector<int> nodes;    // in execution order
+  std::vector<int> sources;  // tensors that these begin with, beside the partition's inputs
+};
+
+// Back to tensors whose shape nobody inferred, so that the interpreter has it before the partition
+// is prepared: inputs of the model, and what the CPU makes.
+Outside FindOutside(const TfLiteContext& context, const ModelNodes& model,
+                    const KnownTensors& known, const Partition& partition) {
+  Outside outside;
+  std::set<int> wanted;  // tensors
+  const auto follow = [&](int tensor) {
+    const bool is_constant =
+        context.tensors[tensor].allocation_type == kTfLiteMmapRo || known.constants.Has(tensor);
+    if (is_constant || Contains(partition.input_tensors, tensor)) return;
+    if (known.shapes.count(tensor)) wanted.insert(tensor);
+    else if (!Contains(outside.sources, tensor)) outside.sources.push_back(tensor);
+  };
+  size_t left = partition.nodes.size();
+  for (size_t i = model.plan.size(); i-- > 0;) {
+    const ModelNodes::Entry& entry = model.entries[i];
+    if (!entry.status.ok()) continue;
+    const bool is_inside = left > 0 && partition.nodes[left - 1] == model.plan[i];
+    left -= is_inside;
+    size_t made = 0;
+    for (int k = 0; k < entry.node->outputs->size; ++k) {
+      made += wanted.erase(entry.node->outputs->data[k]);
+    }
+    if (!is_inside && made == 0) continue;
+    if (!is_inside) outside.nodes.push_back(model.plan[i]);
+    for (int k = 0; k < entry.node->inputs->size; ++k) {
+      const int tensor = entry.node->inputs->data[k];
+      if (tensor < 0) continue;
+      if (known.constants.IsSize(tensor)) wanted.insert(tensor);
+      else if (!is_inside) follow(tensor);
+    }
+  }
+  std::reverse(outside.nodes.begin(), outside.nodes.end());
+  return outside;
+}
+
 // The graph of a partition's nodes. Its tensors are those that the interpreter names, and become
 // those that the graph has.
 Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
               Partition* partition, Graph* graph) {
   Importer importer(context, known, graph);
+  const Outside outside = FindOutside(*context, model, *known, *partition);
+  QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, outside.nodes));
+  importer.ForgetStates();
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, partition->nodes));
   std::vector<int> inputs, outputs;
-  for (int tensor : partition->input_tensors) {
-    const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
-    if (value < 0 || graph->IsConstant(value)) continue;
-    graph->inputs.push_back(value);
-    inputs.push_back(tensor);
-  }
+  const auto add_inputs = [&](const std::vector<int>& tensors) {
+    const size_t before = inputs.size();
+    for (int tensor : tensors) {
+      const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
+      if (value < 0 || graph->IsConstant(value) || known->constants.Has(tensor)) continue;
+      graph->inputs.push_back(value);
+      inputs.push_back(tensor);
+    }
+    return static_cast<int>(inputs.size() - before);
+  };
+  add_inputs(partition->input_tensors);
+  partition->only_shapes = graph->only_shapes = add_inputs(outside.sources);
   for (int tensor : partition->output_tensors) {
     const ValueId value = importer.StoredValueOf(tensor);
     if (value < 0) {
@@ -73,8 +129,6 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
   partition->states = static_cast<int>(importer.states().size());
   partition->input_tensors.swap(inputs);
   partition->output_tensors.swap(outputs);
-  if (!importer.keeps_sizes()) return Status();
-  for (ValueId input : graph->inputs) partition->only_shapes.push_back(graph->shape(input));
   return Status();
 }
 
@@ -140,8 +194,8 @@ Status Partition::ImportIfNeeded(const std::vector<Shape>* shapes) {
   Judge(model->kept(), *model, options.target, options.precision, options.float32_nodes, &known);
   Graph graph;
   output_tensors.resize(output_tensors.size() - static_cast<size_t>(states));
-  states = 0;  // they come again
-  only_shapes.clear();
+  input_tensors.resize(inputs_read());
+  states = only_shapes = 0;  // they come again
   QUADRA_RETURN_IF_ERROR(Import(model->kept(), *model, &known, this, &graph));
   return session->SetGraph(std::move(graph));
 }
@@ -169,12 +223,6 @@ Status Partition::PrepareSession(TfLiteContext* context) {
     shapes.push_back(ShapeOf(dims->data, rank));
     if (shapes.back().elements() < 1) empty = tensor, empty_shape = shapes.back();
   }
-  if (!only_shapes.empty() && shapes != only_shapes) {
-    return Unsupported(
-        "input '%s' now has the shape %s, but its partition holds sizes that another one computed "
-        "of the former shapes; resize the model's inputs before the delegate is applied",
-        context->tensors[input_tensors[0]].name, ToString(shapes[0]).c_str());
-  }
   QUADRA_RETURN_IF_ERROR(ImportIfNeeded(&shapes));
   std::vector<Port> of_nothing;
   is_empty = empty >= 0;
@@ -201,8 +249,9 @@ Status Partition::PrepareSession(TfLiteContext* context) {
 void Partition::Offer(TfLiteContext* context) const {
   if (!is_whole_model || !buffers->source.offer) return;
   const QuadraBufferKind kind = KindFor(session->backend());
-  const auto offer = [&](const std::vector<int>& tensors, const std::vector<Port>& ports) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
+  const auto offer = [&](const std::vector<int>& tensors, size_t count,
+                         const std::vector<Port>& ports) {
+    for (size_t i = 0; i < count; ++i) {
       // A runtime makes the host's buffers as large as the model says, which may not know.
       const size_t said = context->tensors[tensors[i]].bytes;
       const bool fits = kind == QUADRA_BUFFER_HOST && said >= BytesOf(ports[i]);
@@ -210,8 +259,8 @@ void Partition::Offer(TfLiteContext* context) const {
       buffers->source.offer(buffers->source.data, context, tensors[i], BytesOf(ports[i]), kind);
     }
   };
-  offer(input_tensors, session->inputs());
-  offer(output_tensors, session->outputs());
+  offer(input_tensors, inputs_read(), session->inputs());
+  offer(output_tensors, output_tensors.size(), session->outputs());
 }
 
 // In its place: what the backend makes of the system's memory.
@@ -244,9 +293,10 @@ Status Partition::ImportBuffer(QuadraBuffer* buffer) {
 
 Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) {
   QUADRA_RETURN_IF_ERROR(CheckKind(session->backend(), buffer.kind));
-  for (size_t i = 0; i < input_tensors.size() + output_tensors.size(); ++i) {
-    const bool is_input = i < input_tensors.size();
-    const size_t at = is_input ? i : i - input_tensors.size();
+  const size_t inputs = inputs_read();
+  for (size_t i = 0; i < inputs + output_tensors.size(); ++i) {
+    const bool is_input = i < inputs;
+    const size_t at = is_input ? i : i - inputs;
     if ((is_input ? input_tensors : output_tensors)[at] != tensor) continue;
     const Port& port = (is_input ? session->inputs() : session->outputs())[at];
     QuadraBuffer imported = buffer;
@@ -258,8 +308,8 @@ Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) {
 
 // i: inputs, then outputs.
 Status Partition::FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found) {
-  const bool is_output = i >= input_tensors.size();
-  const size_t at = is_output ? i - input_tensors.size() : i;
+  const bool is_output = i >= inputs_read();
+  const size_t at = is_output ? i - inputs_read() : i;
   const TfLiteTensor& tensor = context->tensors[(is_output ? output_tensors : input_tensors)[at]];
   const size_t bytes = BytesOf((is_output ? session->outputs() : session->inputs())[at]);
   const char* name = tensor.name ? tensor.name : "";
@@ -292,7 +342,7 @@ Status Partition::Prepare(TfLiteContext* context) {
 }
 
 Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
-  const size_t count = input_tensors.size();
+  const size_t count = inputs_read();
   std::vector<const void*> inputs(count);
   std::vector<void*> outputs(output_tensors.size());
   std::vector<void*> objects(count + outputs.size());

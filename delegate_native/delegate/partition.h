@@ -20,11 +20,13 @@ struct Partition {
 
  public:
   std::vector<int> nodes;           // of the model
-  std::vector<int> input_tensors;   // in the order of the graph's inputs
+  std::vector<int> input_tensors;   // in the order of the graph's inputs; last, only shapes
   std::vector<int> output_tensors;  // in the order of the graph's outputs; last, variable tensors
   std::unique_ptr<Session> session;
-  int states = 0;                  // how many of the outputs are variable tensors
-  std::vector<Shape> only_shapes;  // of the inputs; empty: the session takes any
+  int states = 0;  // how many of the outputs are variable tensors
+  // How many of the inputs are tensors that its nodes do not read: sizes that they read follow from
+  // their shapes, through nodes outside.
+  int only_shapes = 0;
 
   // Of a partition from kept verdicts: what it is imported from, if ever.
   std::shared_ptr<ModelNodes> model;
@@ -44,6 +46,7 @@ struct Partition {
   Status Invoke(TfLiteContext* context);
 
  private:
+  size_t inputs_read() const { return input_tensors.size() - static_cast<size_t>(only_shapes); }
   bool HasUnknownSizes(const TfLiteContext* context) const;
   Status FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found);
   Status ImportBuffer(QuadraBuffer* buffer);

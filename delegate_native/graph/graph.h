@@ -52,9 +52,13 @@ class Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;   // in the order of the partition's inputs
+  int only_shapes = 0;           // so many inputs, the last ones, have a shape and no numbers
   std::vector<ValueId> outputs;  // in the order of the partition's outputs
   // Tensors of the model, and which values have their numbers.
   std::vector<std::pair<int, ValueId>> tensors;
+  // Values that follow from shapes, and the numbers with which nodes were made that cannot follow:
+  // axes, say.
+  std::vector<std::pair<ValueId, ConstantData>> held;
 
   ValueId AddValue(Value value) {
     values.push_back(std::move(value));

@@ -26,6 +26,13 @@ Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes) {
   return Status();
 }
 
+Status ReadInt(const Node& node, const char* name, int* number) {
+  const std::vector<int>& ints = node.attributes.Ints(name);
+  if (ints.size() != 1) return InvalidModel("its %s is %zu numbers", name, ints.size());
+  *number = ints[0];
+  return Status();
+}
+
 Status CheckRank(size_t rank) {
   if (rank <= kMostRank) return Status();
   return Unsupported("its result has rank %zu; ranks up to %d are supported", rank, kMostRank);

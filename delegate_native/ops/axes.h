@@ -16,6 +16,8 @@ Status ReadAxis(const Importer& importer, int input, int rank, int* axis);
 // The constant axes of an input, of input 0's rank: sorted, each once.
 Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes);
 
+// An attribute that must be one number.
+Status ReadInt(const Node& node, const char* name, int* number);
 // Refuses a result of more axes than a shape has.
 Status CheckRank(size_t rank);
 // Gives the value these dimensions, if they are not too many.

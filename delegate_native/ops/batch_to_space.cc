@@ -12,24 +12,9 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  const int rank = importer->InputRank(0);
-  std::vector<int> block, border;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &block));
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &border));
-  const size_t axes = static_cast<size_t>(rank - 2);
-  if ((rank != 3 && rank != 4) || block.size() != axes || border.size() != 2 * axes) {
-    return InvalidModel("it has %zu block sizes and %zu borders for rank %d", block.size(),
-                        border.size(), rank);
-  }
-  for (int n : block) {
-    if (n < 1) return InvalidModel("a block has size %d", n);
-  }
-  for (int n : border) {
-    if (n < 0) return InvalidModel("a border has size %d", n);
-  }
   Attributes attributes;
-  attributes.SetInts("block", block);
-  attributes.SetInts("border", border);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "block", &attributes));
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(2, "border", &attributes));
   const bool to_space = importer->builtin() == kTfLiteBuiltinBatchToSpaceNd;
   return importer->AddNode(to_space ? "batch_to_space" : "space_to_batch", {src},
                            std::move(attributes));
@@ -40,6 +25,17 @@ Status InferShape(Graph* graph, const Node& node) {
   const bool to_space = node.op == "batch_to_space";
   const std::vector<int>& block = node.attributes.Ints("block");
   const std::vector<int>& border = node.attributes.Ints("border");
+  const size_t axes = static_cast<size_t>(in.rank - 2);
+  if ((in.rank != 3 && in.rank != 4) || block.size() != axes || border.size() != 2 * axes) {
+    return InvalidModel("it has %zu block sizes and %zu borders for rank %d", block.size(),
+                        border.size(), in.rank);
+  }
+  for (int n : block) {
+    if (n < 1) return InvalidModel("a block has size %d", n);
+  }
+  for (int n : border) {
+    if (n < 0) return InvalidModel("a border has size %d", n);
+  }
   const int batch_axis = 4 - in.rank;
   Shape shape = in.shape;
   int64_t batches = in.shape.axis(batch_axis);

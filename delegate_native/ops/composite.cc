@@ -75,11 +75,13 @@ Status BindInputs(Importer* importer, const ModelNodes& model, TfLiteContext* co
     }
     ValueId value;
     QUADRA_RETURN_IF_ERROR(importer->Operand(i, &value, kAllElements));
-    const ConstantData& constant = importer->graph()->value(value).constant;
-    if (!constant) inner->Bind(tensor, value);
-    else if (importer->constants()->IsSize(importer->InputIndex(i)))
-      known->constants.PutSize(tensor, constant);
-    else known->constants.Put(tensor, constant);
+    if (!importer->graph()->IsConstant(value)) inner->Bind(tensor, value);
+    // Also of a size that the graph computes.
+    if (!importer->IsConstant(i)) continue;
+    ConstantData constant;
+    QUADRA_RETURN_IF_ERROR(importer->constants()->Get(importer->context(), importer->InputIndex(i),
+                                                      /*wants_floats=*/false, &constant));
+    known->constants.Put(tensor, std::move(constant));
   }
   return Status();
 }

@@ -1,4 +1,4 @@
-// FILL: one number in a constant shape. RANGE: a constant row of numbers, which is folded.
+// FILL: one number in a shape that is known. RANGE: a row of numbers that is known when shapes are.
 #include "delegate_native/ops/axes.h"
 
 namespace quadra {
@@ -34,25 +34,40 @@ Status Numbers(T start, T limit, T step, std::vector<T>* numbers) {
 
 Status ImportRange(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
-  ConstantData data;
-  if (importer->InputTensor(0).type == kTfLiteFloat32) {
-    float given[3];
-    for (int i = 0; i < 3; ++i) QUADRA_RETURN_IF_ERROR(importer->ConstantFloat(i, &given[i]));
-    std::vector<float> numbers;
-    QUADRA_RETURN_IF_ERROR(Numbers(given[0], given[1], given[2], &numbers));
-    data = std::make_shared<const Constant>(std::move(numbers));
-  } else {
-    int given[3];
-    for (int i = 0; i < 3; ++i) QUADRA_RETURN_IF_ERROR(importer->ConstantInt(i, &given[i]));
-    std::vector<int> numbers;
-    QUADRA_RETURN_IF_ERROR(Numbers(given[0], given[1], given[2], &numbers));
-    Element element;
-    if (!ElementOf(importer->OutputTensor(0).type, &element) || IsFloat(element)) {
-      return InvalidModel("it makes %s", TypeName(importer->OutputTensor(0).type));
-    }
-    data = std::make_shared<const Constant>(element, std::move(numbers));
+  std::vector<ValueId> values(3);
+  for (int i = 0; i < 3; ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &values[static_cast<size_t>(i)], kAllElements));
   }
-  return importer->AddConstantOutput(std::move(data));
+  QUADRA_RETURN_IF_ERROR(importer->CheckAlike(values));
+  return importer->AddNode("range", std::move(values), {});
+}
+
+Status InferRange(Graph* graph, const Node& node) {
+  const Constant* given[3];
+  for (size_t i = 0; i < 3; ++i) {
+    const Value& value = graph->value(node.inputs[i]);
+    given[i] = value.constant.get();
+    if (!given[i]) {
+      return Unsupported("'%s' is computed while the model runs; it must be a constant",
+                         value.name.c_str());
+    }
+    if (given[i]->size() != 1)
+      return InvalidModel("its input %zu is %zu numbers", i, given[i]->size());
+  }
+  Value& out = graph->value(node.outputs[0]);
+  out.element = given[0]->element();
+  if (IsFloat(out.element)) {
+    std::vector<float> numbers;
+    QUADRA_RETURN_IF_ERROR(
+        Numbers(given[0]->front(), given[1]->front(), given[2]->front(), &numbers));
+    out.constant = std::make_shared<const Constant>(std::move(numbers));
+  } else {
+    std::vector<int> numbers;
+    QUADRA_RETURN_IF_ERROR(
+        Numbers(given[0]->ints()[0], given[1]->ints()[0], given[2]->ints()[0], &numbers));
+    out.constant = std::make_shared<const Constant>(out.element, std::move(numbers));
+  }
+  return SetDims({static_cast<int>(out.constant->size())}, &out);
 }
 
 }  // namespace
@@ -73,6 +88,7 @@ const Op kRangeOp = {
     .builtins = {kTfLiteBuiltinRange, -1},
     .max_version = 2,
     .import = ImportRange,
+    .shape = InferRange,
     .size_input = kAllSizeInputs,
 };
 

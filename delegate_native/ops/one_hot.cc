@@ -17,15 +17,12 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->Operand(2, &values[1], kAllElements));
   QUADRA_RETURN_IF_ERROR(importer->Operand(3, &values[2], kAllElements));
   QUADRA_RETURN_IF_ERROR(importer->CheckAlike({values[1], values[2]}));
-  int depth;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInt(1, &depth));
-  if (depth < 1) return InvalidModel("its depth is no positive number");
   Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "depth", &attributes));
   const int rank = importer->InputRank(0);
   int axis;
   QUADRA_RETURN_IF_ERROR(ToAxis(params->axis, rank + 1, &axis));
   attributes.SetInt("axis", axis);
-  attributes.SetInt("depth", depth);
   return importer->AddNode("one_hot", std::move(values), std::move(attributes));
 }
 
@@ -40,10 +37,13 @@ Status InferShape(Graph* graph, const Node& node) {
     }
   }
   const int axis = node.attributes.Int("axis");
+  int depth;
+  QUADRA_RETURN_IF_ERROR(ReadInt(node, "depth", &depth));
+  if (depth < 1) return InvalidModel("its depth is no positive number");
   out.rank = in.rank + 1;
   out.shape = Shape();
   for (int a = 1; a < 4; ++a) out.shape.set_axis(a <= axis ? a - 1 : a, in.shape.axis(a));
-  out.shape.set_axis(axis, node.attributes.Int("depth"));
+  out.shape.set_axis(axis, depth);
   return Status();
 }
 

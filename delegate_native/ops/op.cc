@@ -85,6 +85,20 @@ Status ReadInts(const Graph& graph, Node* node) {
   return Status();
 }
 
+// That the nodes are still those which the shapes ask for.
+Status CheckHeld(const Graph& graph) {
+  for (const auto& [id, held] : graph.held) {
+    const Value& value = graph.value(id);
+    const bool same = value.constant && value.constant->element() == held->element() &&
+                      (IsFloat(held->element()) ? *value.constant->floats() == *held->floats()
+                                                : value.constant->ints() == held->ints());
+    if (same) continue;
+    return Unsupported("'%s' has other numbers for these shapes, which its reader cannot follow",
+                       value.name.c_str());
+  }
+  return Status();
+}
+
 // The node's result, if it is known already.
 void Fold(const Op& op, Graph* graph, const Node& node) {
   // What is folded is ints.
@@ -227,7 +241,7 @@ Status InferShapes(Graph* graph) {
   const auto is_known = [graph](const Node& node) { return graph->IsConstant(node.outputs[0]); };
   graph->nodes.erase(std::remove_if(graph->nodes.begin(), graph->nodes.end(), is_known),
                      graph->nodes.end());
-  return Status();
+  return CheckHeld(*graph);
 }
 
 Status MakeKernels(const KernelContext& context, const Graph& graph, const Node& node,

@@ -6,20 +6,17 @@
 namespace quadra {
 namespace {
 
-// One node for each output. `sizes`: of the parts along the axis, one of them perhaps -1; empty:
-// all equal. UNPACK drops the axis, along which parts are 1.
-Status AddParts(Importer* importer, int input, int axis, const std::vector<int>& sizes,
-                bool drops) {
+// One node for each output. Attributes that not all have: "sizes" of the parts along the axis, one
+// of them perhaps -1, without which all are equal; "drops" of UNPACK, whose parts are 1 along an
+// axis that it drops.
+Status AddParts(Importer* importer, int input, int axis, Attributes&& attributes) {
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(input, &src, kAllElements));
+  attributes.SetInt("axis", axis);
+  attributes.SetInt("parts", importer->num_outputs());
   for (int i = 0; i < importer->num_outputs(); ++i) {
-    Attributes attributes;
-    attributes.SetInt("axis", axis);
     attributes.SetInt("part", i);
-    attributes.SetInt("parts", importer->num_outputs());
-    if (!sizes.empty()) attributes.SetInts("sizes", sizes);
-    if (drops) attributes.SetInt("drops", 1);
-    QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(i, "split", {src}, std::move(attributes)));
+    QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(i, "split", {src}, Attributes(attributes)));
   }
   return Status();
 }
@@ -30,7 +27,7 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2, params->num_splits));
   int axis;
   QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 0, importer->InputRank(1), &axis));
-  return AddParts(importer, 1, axis, {}, /*drops=*/false);
+  return AddParts(importer, 1, axis, {});
 }
 
 Status ImportSizes(Importer* importer) {
@@ -39,12 +36,9 @@ Status ImportSizes(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3, params->num_splits));
   int axis;
   QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 2, importer->InputRank(0), &axis));
-  std::vector<int> sizes;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &sizes));
-  if (static_cast<int>(sizes.size()) != importer->num_outputs()) {
-    return InvalidModel("it has %zu sizes for %d parts", sizes.size(), importer->num_outputs());
-  }
-  return AddParts(importer, 0, axis, sizes, /*drops=*/false);
+  Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "sizes", &attributes));
+  return AddParts(importer, 0, axis, std::move(attributes));
 }
 
 Status ImportUnpack(Importer* importer) {
@@ -53,8 +47,10 @@ Status ImportUnpack(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1, params->num));
   int axis;
   QUADRA_RETURN_IF_ERROR(ToAxis(params->axis, importer->InputRank(0), &axis));
-  const std::vector<int> ones(static_cast<size_t>(importer->num_outputs()), 1);
-  return AddParts(importer, 0, axis, ones, /*drops=*/true);
+  Attributes attributes;
+  attributes.SetInts("sizes", std::vector<int>(static_cast<size_t>(importer->num_outputs()), 1));
+  attributes.SetInt("drops", 1);
+  return AddParts(importer, 0, axis, std::move(attributes));
 }
 
 // Where the node's part of an axis of `length` begins, and how long it is.
@@ -67,6 +63,9 @@ Status FindPart(const Attributes& attributes, int length, int* start, int* count
     return Status();
   }
   const std::vector<int>& sizes = attributes.Ints("sizes");
+  if (static_cast<int>(sizes.size()) != parts) {
+    return InvalidModel("it has %zu sizes for %d parts", sizes.size(), parts);
+  }
   int64_t sum = 0, before = 0;
   int open = -1;
   for (int i = 0; i < parts; ++i) {

@@ -42,7 +42,8 @@ struct Slicing {
   std::vector<int> dims;  // of the result: axes dropped and inserted
 };
 
-// One axis of size n by the i-th begin, end and stride. `count` is how many elements it keeps.
+// One axis of size n by the i-th begin, end and stride. `count` is how many elements it keeps. With
+// the attribute "counts" the end says so itself, or is -1: all that are left.
 Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, int* count) {
   const int bit = 1 << i;
   *stride = a.Ints("strides")[i];
@@ -62,12 +63,15 @@ Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, 
     *stride = *count = 1;
     return Status();
   }
+  const int last = a.Ints("end")[i], first = a.Ints("begin")[i];
   int64_t end = *stride > 0 ? most : least;
-  if (!(a.Int("end_mask", 0) & bit)) {
-    end = clamp(a.Ints("end")[i] + (a.Int("offset", 0) ? begin : int64_t{0}));
-  }
-  if (a.Int("within", 0) && a.Ints("end")[i] > n) {
-    return InvalidModel("it takes elements up to %d of an axis of %d", a.Ints("end")[i], n);
+  if (a.Int("counts", 0)) {
+    if (first < 0 || last < -1 || last > int64_t{n} - first) {
+      return InvalidModel("it takes %d elements from %d on of an axis of %d", last, first, n);
+    }
+    if (last >= 0) end = begin + last;
+  } else if (!(a.Int("end_mask", 0) & bit)) {
+    end = clamp(last + (a.Int("offset", 0) ? begin : int64_t{0}));
   }
   const int64_t span = *stride > 0 ? end - begin : begin - end;
   const int64_t step = *stride > 0 ? *stride : -int64_t{*stride};
@@ -189,29 +193,11 @@ Status ImportSlice(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  std::vector<int> begin, size;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &begin));
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &size));
-  const size_t rank = static_cast<size_t>(importer->InputRank(0));
-  if (begin.size() != rank || size.size() != rank) {
-    return InvalidModel("it has %zu begins and %zu sizes for rank %zu", begin.size(), size.size(),
-                        rank);
-  }
-  std::vector<int> end(rank, 0);
-  int open = 0;
-  for (size_t i = 0; i < rank; ++i) {
-    if (begin[i] < 0 || size[i] < -1 || (size[i] >= 0 && begin[i] > INT32_MAX - size[i])) {
-      return InvalidModel("it takes %d elements from %d on", size[i], begin[i]);
-    }
-    if (size[i] < 0) open |= 1 << i;
-    else end[i] = begin[i] + size[i];
-  }
   Attributes attributes;
-  attributes.SetInts("begin", begin);
-  attributes.SetInts("end", end);
-  attributes.SetInts("strides", std::vector<int>(rank, 1));
-  if (open) attributes.SetInt("end_mask", open);
-  attributes.SetInt("within", 1);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "begin", &attributes));
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(2, "end", &attributes));
+  attributes.SetInts("strides", std::vector<int>(static_cast<size_t>(importer->InputRank(0)), 1));
+  attributes.SetInt("counts", 1);
   return importer->AddNode("strided_slice", {src}, std::move(attributes));
 }
 

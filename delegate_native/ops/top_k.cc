@@ -1,9 +1,9 @@
 // TOPK_V2: the k largest numbers of the last axis, in order, and their places; of equal ones the
 // first comes first. Each of the two results is a node of its own.
 #include "delegate_native/base/texts.h"
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
@@ -12,11 +12,8 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2, 2));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts));
-  int k;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInt(1, &k));
-  if (k < 1) return InvalidModel("its k is no positive number");
   Attributes attributes;
-  attributes.SetInt("k", k);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "k", &attributes));
   QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(0, "top_k", {src}, Attributes(attributes)));
   attributes.SetInt("places", 1);
   return importer->AddNodeFor(1, "top_k", {src}, std::move(attributes));
@@ -25,8 +22,11 @@ Status Import(Importer* importer) {
 Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
-  const int k = node.attributes.Int("k");
-  if (in.rank < 1 || k > in.shape.c) return InvalidModel("it takes %d of %d", k, in.shape.c);
+  int k;
+  QUADRA_RETURN_IF_ERROR(ReadInt(node, "k", &k));
+  if (in.rank < 1 || k < 1 || k > in.shape.c) {
+    return InvalidModel("it takes %d of %d", k, in.shape.c);
+  }
   out.shape = in.shape;
   out.shape.c = k;
   out.rank = in.rank;

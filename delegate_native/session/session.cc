@@ -41,8 +41,8 @@ int64_t NumbersOf(const fb::Io& io) {
 
 // Whether the plan has these inputs or outputs, by how many numbers they have.
 bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
-         const std::vector<Port>& ports) {
-  if (planned.size() != ports.size()) return false;
+         const std::vector<Port>& ports, size_t count) {
+  if (planned.size() != count) return false;
   for (unsigned i = 0; i < planned.size(); ++i) {
     const int64_t numbers = NumbersOf(*planned.Get(i));
     if (numbers != ports[i].shape.elements() && !HasWords(ports[i], numbers)) return false;
@@ -77,10 +77,11 @@ Session::Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions o
   if (!options_.dump_tensors) graph_.tensors.clear();  // no plan copies them
 }
 
-Session::Session(std::vector<Port> inputs, std::vector<Port> outputs,
+Session::Session(std::vector<Port> inputs, int only_shapes, std::vector<Port> outputs,
                  const std::shared_ptr<Backend>& backend, const SessionOptions& options)
     : Session(Graph(), backend, options) {
   has_graph_ = false;
+  graph_.only_shapes = only_shapes;
   inputs_ = std::move(inputs);
   outputs_ = std::move(outputs);
 }
@@ -114,7 +115,8 @@ bool Session::NeedsGraph(const std::vector<Shape>* input_shapes) const {
 }
 
 Status Session::SetGraph(Graph graph) {
-  if (graph.inputs.size() != inputs_.size() || graph.outputs.size() != outputs_.size()) {
+  if (graph.inputs.size() != inputs_.size() || graph.outputs.size() != outputs_.size() ||
+      graph.only_shapes != graph_.only_shapes) {
     return Internal("the graph has other inputs or outputs than were kept");
   }
   graph_ = std::move(graph);
@@ -207,6 +209,11 @@ Status Session::Build() {
   }
   QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
   SetOutputs(imported);
+  if (imported.only_shapes > 0) {
+    imported.inputs.resize(inputs_read());
+    imported.only_shapes = 0;
+    RemoveUnread(&imported);  // what only shapes were inferred of
+  }
   graph_hash_ = UsesCache() ? ModelCache::HashOfGraph(imported) : "";
   const std::string& dump_dir = options_.dump_dir;
   PlanBytes plan;
@@ -303,8 +310,9 @@ Status Session::CheckPrograms(const Graph& imported) {
   const int64_t start = NowUs();
   Graph optimized = imported;
   QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
-  const Status status =
-      SelfCheck(optimized, inputs_, options_.target, request_, backend_.get(), &miscompiled_);
+  const auto read = static_cast<std::ptrdiff_t>(inputs_read());
+  const Status status = SelfCheck(optimized, {inputs_.begin(), inputs_.begin() + read},
+                                  options_.target, request_, backend_.get(), &miscompiled_);
   const int64_t end = NowUs();
   times_.Add("check", start, end);
   times_.check_us = end - start;
@@ -390,7 +398,8 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
     if (!driver || DriverOf(backend_->info()) != driver->c_str()) kept = nullptr;
     of_another_driver = !kept && driver && driver->size() > kNoDriver;
     const fb::Plan& found = *fb::GetPlan(plan->data());
-    const bool fits = Fit(*found.inputs(), inputs_) && Fit(*found.outputs(), outputs_);
+    const bool fits = Fit(*found.inputs(), inputs_, inputs_read()) &&
+                      Fit(*found.outputs(), outputs_, outputs_.size());
     Refusal refusal;
     status = fits ? LoadPlan(*plan, kept, executable, &refusal)
                   : Unsupported("its plan takes or gives other tensors than the model");
@@ -491,16 +500,17 @@ Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
 Status Session::Bind(const std::vector<void*>& objects) {
   const bool any = std::any_of(objects.begin(), objects.end(), [](void* one) { return one; });
   if (!any && !has_bound_) return Status();
+  const size_t inputs = inputs_read();
   for (size_t i = 0; i < objects.size(); ++i) {
-    const bool is_input = i < inputs_.size();
-    const Element element = is_input ? inputs_[i].element : outputs_[i - inputs_.size()].element;
+    const bool is_input = i < inputs;
+    const Element element = is_input ? inputs_[i].element : outputs_[i - inputs].element;
     if (objects[i] && !IsPlain(element)) {
       return Unsupported("the buffer for %s %zu: only float32 and int32 can be in one",
-                         is_input ? "input" : "output", is_input ? i : i - inputs_.size());
+                         is_input ? "input" : "output", is_input ? i : i - inputs);
     }
   }
   has_bound_ = any;
-  const std::vector<void*> none(inputs_.size() + outputs_.size());
+  const std::vector<void*> none(inputs + outputs_.size());
   return executable_->Bind(objects.empty() ? none : objects);
 }
 

@@ -52,7 +52,7 @@ class Session {
   // `graph` as imported (before passes), with its input shapes set.
   Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options);
   // Without the graph, which would have these inputs and outputs: for Recall.
-  Session(std::vector<Port> inputs, std::vector<Port> outputs,
+  Session(std::vector<Port> inputs, int only_shapes, std::vector<Port> outputs,
           const std::shared_ptr<Backend>& backend, const SessionOptions& options);
   ~Session() { LetGo(); }
   Session(const Session&) = delete;
@@ -75,6 +75,7 @@ class Session {
   Status OutputsOfNothing(std::vector<Shape> input_shapes, std::vector<Port>* outputs) const;
 
   const SessionOptions& options() const { return options_; }
+  // Those of which only the shape is read are the last ones: Invoke takes none for them.
   const std::vector<Port>& inputs() const { return inputs_; }
   // With their shapes and ranks after Prepare.
   const std::vector<Port>& outputs() const { return outputs_; }
@@ -125,6 +126,9 @@ class Session {
   void SaveInCache();
   void Settle();
   void SetOutputs(const Graph& imported);
+
+  // Of the inputs, those that have numbers.
+  size_t inputs_read() const { return inputs_.size() - static_cast<size_t>(graph_.only_shapes); }
 
   Graph graph_;
   std::shared_ptr<Backend> backend_;

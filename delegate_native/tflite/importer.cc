@@ -463,7 +463,7 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   Value made;
   QUADRA_RETURN_IF_ERROR(
       known_->constants.Get(context_, tensor, !(elements & kInts), &made.constant));
-  keeps_sizes_ |= known_->constants.IsSize(tensor);
+  Hold(tensor, made.constant);
   made.element = made.constant->element();
   if (!IsFloat(made.element)) QUADRA_RETURN_IF_ERROR(Typed(t, "constant", elements, &made));
   if (!(elements & Only(made.element))) {
@@ -477,7 +477,9 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   }
   made.name = NameOf(t);
   *value = graph_->AddValue(std::move(made));
-  value_of_tensor_[tensor] = *value;
+  // What the graph computes stays the tensor's for those that can follow it.
+  if (known == value_of_tensor_.end() || graph_->IsConstant(known->second))
+    value_of_tensor_[tensor] = *value;
   return Status();
 }
 
@@ -486,6 +488,11 @@ Status Importer::WeightedOperands(std::vector<ValueId>* values, int src, int bia
   QUADRA_RETURN_IF_ERROR(Operand(src, &(*values)[0]));
   QUADRA_RETURN_IF_ERROR(ConstantOperand(1, &(*values)[1]));
   return values->size() > 2 ? ConstantOperand(bias, &(*values)[2]) : Status();
+}
+
+void Importer::Hold(int tensor, const ConstantData& data) const {
+  const ValueId value = ValueOf(tensor);
+  if (value >= 0 && !graph_->IsConstant(value)) graph_->held.emplace_back(value, data);
 }
 
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
@@ -497,7 +504,7 @@ Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
         known_->constants.Get(context_, InputIndex(input), /*wants_floats=*/false, &data));
     if (!IsFloat(data->element()) && data->fits_ints()) {
       *ints = data->ints();
-      keeps_sizes_ |= known_->constants.IsSize(InputIndex(input));
+      Hold(InputIndex(input), data);
       return Status();
     }
   }
@@ -575,6 +582,7 @@ Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
                        NameOf(data->element()), Wanted(kFloats).c_str());
   }
   *floats = data->floats();
+  Hold(InputIndex(input), data);
   return Status();
 }
 

@@ -166,8 +166,6 @@ class Importer {
     value_of_tensor_[tensor] = floats_of_tensor_[tensor] = value;
   }
 
-  // Whether a number was read that follows from shapes and cannot follow a resize.
-  bool keeps_sizes() const { return keeps_sizes_; }
   // For whoever collects the results: the value of a tensor, or -1. A quantised one that is not
   // made here is of integers.
   ValueId ValueOf(int tensor) const;
@@ -175,6 +173,7 @@ class Importer {
   ValueId StoredValueOf(int tensor);
   // Variable tensors, and the values that they get when the nodes have run.
   const std::map<int, ValueId>& states() const { return states_; }
+  void ForgetStates() { states_.clear(); }
 
  private:
   Status CheckOptions(size_t size) const;
@@ -191,6 +190,8 @@ class Importer {
   Status CheckQuantized(const TfLiteTensor& tensor, const char* what) const;
   Status Computed(int tensor, Elements elements, ValueId* value);
 
+  // Notes that a constant's numbers become a part of the graph, of which they may be a result.
+  void Hold(int tensor, const ConstantData& data) const;
   // A value with the numbers of a tensor. The graph says so for tensors of the model that keep
   // their numbers: none of a subgraph that stands for a node, and no variable.
   ValueId AddValueOf(int tensor, Value&& value);
@@ -206,7 +207,6 @@ class Importer {
   size_t params_bytes_ = 0;
   std::map<int, ValueId> value_of_tensor_;
   std::map<int, ValueId> floats_of_tensor_;  // of quantised ones
-  mutable bool keeps_sizes_ = false;
   std::map<int, ValueId> states_;
 };
 
