@@ -148,7 +148,21 @@ Status ImportSelect(Importer* importer) {
     attributes.SetInts("shape", column);
     condition = importer->AddInnerNode("reshape", {condition}, std::move(attributes));
   }
-  return importer->AddNode("select", {condition, yes, no}, {});
+  Attributes attributes;
+  const TfLiteIntArray* made = importer->OutputTensor(0).dims;
+  const bool is_one =
+      made && made->size <= kMostRank &&
+      std::all_of(made->data, made->data + made->size, [](int n) { return n == 1; });
+  if (is_one) attributes.SetInt("rank", made->size);
+  return importer->AddNode("select", {condition, yes, no}, std::move(attributes));
+}
+
+// Of operands of one number each, the result has the rank that the file says.
+Status SelectShape(Graph* graph, const Node& node) {
+  QUADRA_RETURN_IF_ERROR(BroadcastShape(graph, node));
+  Value& out = graph->value(node.outputs[0]);
+  if (out.shape.elements() == 1) out.rank = node.attributes.Int("rank", out.rank);
+  return Status();
 }
 
 // ADD_N: as many additions as it takes.
@@ -304,7 +318,7 @@ const Op kElementwiseOps[] = {
      .builtins = {kTfLiteBuiltinSelect, kTfLiteBuiltinSelectV2, -1},
      .max_version = 4,
      .import = ImportSelect,
-     .shape = BroadcastShape,
+     .shape = SelectShape,
      .formula = QUADRA_TEXT("choose($a, $b, $c)"),
      .operands = 3,
      .result = Result::kLikeSecond,
