@@ -68,6 +68,59 @@ def test_what_quadra_lacks_in_it_leaves_it_to_the_cpu_with_the_reason(quadra, ba
 
 
 @on_both
+def test_a_small_decomposition_of_one_on_the_cpu_stays_there_too(quadra, backend):
+    """Each use of the composite would be a round trip to the GPU. It was one: the subgraph is in one piece."""
+    m = Model()
+    x = m.unary("RELU", m.input(SHAPE))
+    m.output(composite(m, [x, constant("scale", SHAPE[-1:])], SHAPE, 1))
+    feeds = [constant("composite/x", SHAPE)]
+    outcome = quadra.run(m.bytes(rms_norm()), feeds, backend=backend, last_delegate_node_index="0")
+    outcome.check(cpu.run(m.bytes(rms_norm()), feeds), everything_on_gpu=False)
+    reasons = [node["reason"] for node in outcome.nodes if node["subgraph"] == 1]
+    assert reasons and all(reasons), outcome.nodes
+    assert any("too small" in reason for reason in reasons), reasons
+
+
+@on_both
+@pytest.mark.parametrize("inner_first", [False, True])
+def test_what_only_runs_in_a_composite_makes_no_partition(quadra, inner_first, backend):
+    """Also of one in another, whichever the file has first; and with a limit to the number of partitions."""
+    outer_at, inner_at = (2, 1) if inner_first else (1, 2)
+    m, middle = Model(), Model()
+    y = composite(m, [m.input(SHAPE), constant("scale", SHAPE[-1:])], SHAPE, outer_at, "outer")
+    m.output(m.unary("RELU", m.left_to_cpu(y)))
+    x, scale = middle.input(SHAPE), middle.input(SHAPE[-1:])
+    middle.output(middle.unary("TANH", composite(middle, [x, scale], SHAPE, inner_at)))
+    raw = m.bytes(*((rms_norm(), middle) if inner_first else (middle, rms_norm())))
+    feeds = [constant("composite/x", SHAPE)]
+    for most in (0, 2):
+        outcome = quadra.run(raw, feeds, **options(backend=backend, max_delegated_partitions=str(most)))
+        outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
+        assert [(node["subgraph"], node["on"]) for node in outcome.nodes] == [(0, "gpu"), (0, "cpu"), (0, "gpu")]
+
+
+@on_both
+def test_a_large_decomposition_of_one_on_the_cpu_is_on_the_gpu(quadra, backend):
+    """And nowhere where both of its composites are on the GPU."""
+    shape = (1, 60, 60, 32)
+    m, inner = Model(), Model()
+    m.output(composite(m, [m.left_to_cpu(composite(m, [m.input(shape)], shape, 1))], shape, 1))
+    y = inner.input(shape)
+    for layer in range(4):
+        y = inner.conv2d(y, constant(f"large/{layer}", (32, 3, 3, 32), -0.1, 0.1), constant("large/b", (32,)))
+    inner.output(y)
+    raw, feeds = m.bytes(inner), [constant("composite/large", shape)]
+    expected = cpu.run(raw, feeds)
+    outcome = quadra.run(raw, feeds, **options(backend=backend))
+    outcome.check(expected, everything_on_gpu=False)
+    assert [(node["subgraph"], node["on"]) for node in outcome.nodes] == [(0, "gpu"), (0, "cpu"), (0, "gpu")]
+    outcome = quadra.run(raw, feeds, backend=backend, first_delegate_node_index="1")
+    outcome.check(expected, everything_on_gpu=False)
+    on = [node["on"] for node in outcome.nodes if node["subgraph"] == 1]
+    assert outcome.nodes[0]["on"] == "cpu" and on == ["cpu", "gpu", "gpu", "gpu"], outcome.nodes
+
+
+@on_both
 def test_a_decomposition_of_several_outputs_stays_on_the_cpu(quadra, backend):
     """Their order is not known."""
     m, inner = Model(), Model()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from host_tools.base import child_process, settings
 from host_tools.request import model_tree
 from tests import cpu
 from tests.delegate import environment, options
-from tests.model_builder import Model
+from tests.model_builder import Model, Value
 from tests.runs import BACKENDS
 from tests.vectors.case import constant
 
@@ -56,29 +57,40 @@ def test_branches(quadra, tmp_path, taken, backend):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"partition_{id}" for id in partitions)
 
 
-def while_model() -> bytes:
-    """A body of convolutions that runs as often as the input says; its condition compares integers."""
+def loop(shape: tuple[int, ...], turn: Callable[[Model, Value], Value], around: bool = False) -> bytes:
+    """What `turn` makes of a tensor, and of that again, as often as the first input says; the condition compares
+    integers. `around`: a node before the loop."""
     model, until, body = Model(), Model(), Model()
-    i, x = model.input((1,), "int32"), model.input(SHAPE)
-    made = model.value((1,), "int32"), model.value(SHAPE)
-    model.several("WHILE", [i, x], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    i, x = model.input((1,), "int32"), model.input(shape)
+    made = model.value((1,), "int32"), model.value(shape)
+    given = model.unary("TANH", x) if around else x
+    model.several("WHILE", [i, given], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
     model.output(made[1])
-    left, _ = until.input((1,), "int32"), until.input(SHAPE)
+    left, _ = until.input((1,), "int32"), until.input(shape)
     until.output(until.elementwise("GREATER", left, np.array([0], np.int32), to_bool=True))
-    left, y = body.input((1,), "int32"), body.input(SHAPE)
-    y = body.conv2d(y, constant("while/w", (8, 3, 3, 8)), constant("while/b", (8,)))
-    body.output(
-        body.elementwise("SUB", left, np.array([1], np.int32), kind="SubOptions"), body.unary("TANH", body.add(y, y))
-    )
+    left, y = body.input((1,), "int32"), body.input(shape)
+    body.output(body.elementwise("SUB", left, np.array([1], np.int32), kind="SubOptions"), turn(body, y))
     return model.bytes(until, body)
+
+
+def small_turn(body: Model, y: Value) -> Value:
+    y = body.conv2d(y, constant("while/w", (8, 3, 3, 8)), constant("while/b", (8,)))
+    return body.unary("TANH", body.add(y, y))
+
+
+def large_turn(body: Model, y: Value) -> Value:
+    for layer in range(3):
+        y = body.conv2d(y, constant(f"loop/{layer}", (32, 3, 3, 32), -0.1, 0.1), constant("loop/b", (32,)))
+    return y
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("trips", [0, 1, 5])
 def test_a_loops_body_runs_on_the_gpu(quadra, trips, backend):
     feeds = [np.array([trips], np.int32), constant("while/x", SHAPE)]
-    outcome = quadra.run(while_model(), feeds, **options(backend=backend))
-    outcome.check(cpu.run(while_model(), feeds), everything_on_gpu=False)
+    raw = loop(SHAPE, small_turn)
+    outcome = quadra.run(raw, feeds, **options(backend=backend))
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
     on_gpu = {node["op"] for node in outcome.nodes if node["subgraph"] == 2 and node["partition"] is not None}
     assert {"CONV_2D", "TANH"} <= on_gpu, outcome.nodes
 
@@ -87,8 +99,9 @@ def test_a_loops_body_runs_on_the_gpu(quadra, trips, backend):
 def test_a_small_loop_stays_on_the_cpu(quadra, backend):
     """Each turn would be two round trips to the GPU, however few partitions there are."""
     feeds = [np.array([5], np.int32), constant("while/x", SHAPE)]
-    outcome = quadra.run(while_model(), feeds, backend=backend)
-    outcome.check(cpu.run(while_model(), feeds), everything_on_gpu=False)
+    raw = loop(SHAPE, small_turn)
+    outcome = quadra.run(raw, feeds, backend=backend)
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
     reasons = {node["op"]: node["reason"] for node in outcome.nodes if node["subgraph"] > 0}
     assert set(reasons) == {"GREATER", "CONV_2D", "SUB", "ADD", "TANH"}
     assert all("too small" in reason for reason in reasons.values()), reasons
@@ -96,23 +109,39 @@ def test_a_small_loop_stays_on_the_cpu(quadra, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_large_body_of_a_loop_runs_on_the_gpu(quadra, backend):
-    model, until, body = Model(), Model(), Model()
     shape = (1, 60, 60, 32)
-    i, x = model.input((1,), "int32"), model.input(shape)
-    made = model.value((1,), "int32"), model.value(shape)
-    model.several("WHILE", [i, x], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
-    model.output(made[1])
-    left, _ = until.input((1,), "int32"), until.input(shape)
-    until.output(until.elementwise("GREATER", left, np.array([0], np.int32), to_bool=True))
-    left, y = body.input((1,), "int32"), body.input(shape)
-    for layer in range(3):
-        y = body.conv2d(y, constant(f"loop/{layer}", (32, 3, 3, 32), -0.1, 0.1), constant("loop/b", (32,)))
-    body.output(body.elementwise("SUB", left, np.array([1], np.int32), kind="SubOptions"), y)
-    raw, feeds = model.bytes(until, body), [np.array([2], np.int32), constant("loop/x", shape)]
+    raw, feeds = loop(shape, large_turn), [np.array([2], np.int32), constant("loop/x", shape)]
     outcome = quadra.run(raw, feeds, backend=backend)
     outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
     assert {node["op"] for node in outcome.nodes if node["on"] == "gpu"} >= {"CONV_2D"}, outcome.nodes
     assert {node["op"] for node in outcome.nodes if node["subgraph"] == 1 and node["on"] != "gpu"} == {"GREATER"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("most", [1, 2, 3, 0])
+def test_the_largest_partitions_of_all_subgraphs_are_those_that_stay(quadra, tmp_path, most, backend):
+    """The body of the loop, then what stands around it and the condition, which are of one node each. Also from the cache."""
+    raw, feeds = loop(SHAPE, small_turn, around=True), [np.array([3], np.int32), constant("while/x", SHAPE)]
+    given = options(backend=backend, max_delegated_partitions=str(most), serialization_dir=str(tmp_path))
+    for _ in range(2):
+        outcome = quadra.run(raw, feeds, **given)
+        outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
+        on_gpu = [(node["subgraph"], node["op"]) for node in outcome.nodes if node["on"] == "gpu"]
+        body = [(2, op) for op in ("CONV_2D", "ADD", "TANH", "SUB")]
+        small = [(0, "TANH"), (1, "GREATER")][: most - 1 if most else 2]
+        assert sorted(on_gpu) == sorted(body + small), outcome.nodes
+        left = [node for node in outcome.nodes if node["on"] == "cpu" and node["op"] != "WHILE"]
+        assert all(f"max_delegated_partitions={most} largest" in node["reason"] for node in left), left
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_of_two_signatures_the_larger_stays(quadra, backend):
+    outcome = quadra.run(model_of_signatures(), **options(backend=backend, max_delegated_partitions="1"))
+    assert [(node["op"], node["on"]) for node in outcome.nodes] == [
+        ("CONV_2D", "gpu"),
+        ("TANH", "gpu"),
+        ("FULLY_CONNECTED", "cpu"),
+    ]
 
 
 def model_of_signatures() -> bytes:

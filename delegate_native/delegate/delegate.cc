@@ -101,6 +101,13 @@ int SubgraphOf(TfLiteContext* context) {
   }
 }
 
+bool HasSeveralSubgraphs(TfLiteContext* context) {
+  TfLiteContext* second = nullptr;
+  if (context->AcquireSubgraphContext(context, 1, &second) != kTfLiteOk) return false;
+  context->ReleaseSubgraphContext(context, 1);
+  return true;
+}
+
 ModelCache CacheOf(const Options& options) {
   return ModelCache(options.serialization_dir, options.model_token);
 }
@@ -148,8 +155,10 @@ void Delegate::Begin(int subgraph) {
     earlier_.clear();
     earlier_partitions_ = 0;
     backend_notes_.clear();
-    inlined_.clear();
+    calls_.clear();
     called_.clear();
+    run_.clear();
+    shares_.clear();
   } else {
     earlier_partitions_ += now_.partitions.size();
     earlier_.push_back(std::move(now_));
@@ -197,7 +206,10 @@ std::string Delegate::VerdictsKey(const TfLiteContext& context, const ModelNodes
   if (!CacheOf(options_).is_on() || !options_.dump_dir.empty()) return "";
   const std::string hash = HashOfModel(context, model);
   if (hash.empty()) return "";
-  return ModelCache::KeyOfVerdicts(hash, ToText(options_), NameOf(precision_), now_.gpu.target,
+  const Role role = RoleOf(now_.subgraph);
+  const std::string options =
+      ToText(options_) + Format("\ncalled %d, partitions %d", role.is_called, role.most);
+  return ModelCache::KeyOfVerdicts(hash, options, NameOf(precision_), now_.gpu.target,
                                    now_.gpu.backend->info());
 }
 
@@ -233,12 +245,14 @@ size_t Applied::nodes_on_gpu() const {
 
 Status Delegate::Apply(TfLiteContext* context) {
   const int subgraph = SubgraphOf(context);
-  if (subgraph > 0 && inlined_.count(subgraph)) return Status();
+  if (!MayRun(subgraph)) return Status();
   Begin(subgraph);
+  if (subgraph == 0 && HasSeveralSubgraphs(context)) {
+    ReadCalls(context);
+    if (options_.max_delegated_partitions > 0) ShareOut(context);
+  }
   const auto model = std::make_shared<ModelNodes>();
   QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
-  const std::set<int> called = CalledSubgraphs(*model);
-  called_.insert(called.begin(), called.end());
   KnownTensors known;
   known.allows_quantized = options_.quantized_models_allowed != 0;
   Applied best;
@@ -259,7 +273,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   }
   now_ = std::move(best);
   now_.first_partition = earlier_partitions_;
-  NoteInlined(known.inlined);
+  NoteRun(*model, now_.verdicts);
   SayWhy(tried);
   TellVerdicts();
   ShareBuffers(context);
@@ -311,15 +325,81 @@ void Delegate::TellVerdicts() const {
   }
 }
 
-// Subgraphs that were imported in the place of nodes, all of which are on the GPU.
-void Delegate::NoteInlined(const std::set<std::pair<int, int>>& inlined) {
-  std::set<int> needed;
-  for (const auto& [node, subgraph] : inlined) {
-    for (const Verdict& verdict : now_.verdicts) {
-      if (verdict.node == node) (verdict.on_gpu ? inlined_ : needed).insert(subgraph);
+void Delegate::ReadCalls(TfLiteContext* context) {
+  ForEachSubgraph(context, [this](int i, TfLiteContext* one) {
+    ModelNodes model;
+    if (!ReadModel(one, &model).ok()) return;
+    for (const ModelNodes::Entry& entry : model.entries) {
+      for (int subgraph : SubgraphsOf(entry)) {
+        if (subgraph > 0) called_.insert(subgraph);
+        calls_.emplace_back(i, subgraph);
+      }
     }
+  });
+}
+
+// Callers mostly come before what they call. Those that do not have no verdicts yet.
+bool Delegate::MayRun(int subgraph) const {
+  std::set<int> run = run_;
+  for (auto call = calls_.rbegin(); call != calls_.rend() && call->first > subgraph; ++call) {
+    if (!called_.count(call->first) || run.count(call->first)) run.insert(call->second);
   }
-  for (int subgraph : needed) inlined_.erase(subgraph);
+  return !called_.count(subgraph) || run.count(subgraph);
+}
+
+// What a node on the GPU stands for is a part of its partition.
+void Delegate::NoteRun(const ModelNodes& model, const std::vector<Verdict>& verdicts) {
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    if (verdicts[i].on_gpu) continue;
+    for (int subgraph : SubgraphsOf(model.entries[i])) run_.insert(subgraph);
+  }
+}
+
+Role Delegate::RoleOf(int subgraph) const {
+  Role role;
+  role.is_called = called_.count(subgraph) > 0;
+  if (options_.max_delegated_partitions == 0) return role;
+  role.most = options_.max_delegated_partitions;
+  if (!shares_.empty()) {
+    role.most = static_cast<int>(std::count_if(
+        shares_.begin(), shares_.end(), [=](const auto& one) { return one.second == subgraph; }));
+  }
+  return role;
+}
+
+// The interpreter brings one subgraph after the other, each for good: so all are judged before the
+// first.
+void Delegate::ShareOut(TfLiteContext* context) {
+  const auto usable = std::find_if(candidates_.begin(), candidates_.end(),
+                                   [this](Candidate& one) { return Open(&one).ok(); });
+  if (usable == candidates_.end()) return;
+  decltype(shares_) found;  // the largest first
+  ForEachSubgraph(context, [&](int i, TfLiteContext* one) {
+    ModelNodes model;
+    if (!MayRun(i) || !ReadModel(one, &model).ok()) return;
+    KnownTensors known;
+    known.allows_quantized = options_.quantized_models_allowed != 0;
+    std::vector<Verdict> verdicts =
+        Judge(one, model, usable->gpu.target, precision_, options_.float32_nodes, &known);
+    KeepOutsideOnCpu(options_, model, &verdicts);
+    Role role = RoleOf(i);
+    role.most = INT_MAX;
+    TfLiteDelegateParams* previews;
+    int count;
+    do {
+      if (!Preview(one, verdicts, &previews, &count).ok()) return;
+    } while (KeepUnworthyOnCpu(options_, one, model, known, role, previews, count, &verdicts));
+    for (int p = 0; p < count; ++p) {
+      const int work = WorkOf(previews[p], verdicts);
+      const auto is_smaller = [](int size, const auto& one) { return size > one.first; };
+      const auto at = std::upper_bound(found.begin(), found.end(), work, is_smaller);
+      if (work > 0) found.insert(at, {work, i});
+    }
+    NoteRun(model, verdicts);
+  });
+  run_.clear();
+  found.resize(std::min(found.size(), static_cast<size_t>(options_.max_delegated_partitions)));
+  shares_ = std::move(found);
 }
 
 // A node that is left to the CPU has a reason for each backend that was tried.
@@ -393,8 +473,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
   TfLiteDelegateParams* previews;
   int count;
   QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
-  const bool is_called = called_.count(now_.subgraph) > 0;
-  if (KeepUnworthyOnCpu(options_, context, model, *known, is_called, previews, count,
+  if (KeepUnworthyOnCpu(options_, context, model, *known, RoleOf(now_.subgraph), previews, count,
                         &now_.verdicts)) {
     *again = true;
     return Status();

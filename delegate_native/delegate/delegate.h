@@ -13,6 +13,7 @@
 #include "delegate_native/delegate/options.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
+#include "delegate_native/delegate/worthwhile.h"
 
 namespace quadra {
 
@@ -87,7 +88,14 @@ class Delegate {
                        bool* again, Status* first_failure);
   void KeepFailedOnCpu(const ModelNodes& model, const Partition& partition, const Status& status);
   void NumberPartitions();
-  void NoteInlined(const std::set<std::pair<int, int>>& inlined);
+  void ReadCalls(TfLiteContext* context);
+  // Whether users or nodes on the CPU may run it.
+  bool MayRun(int subgraph) const;
+  void NoteRun(const ModelNodes& model, const std::vector<Verdict>& verdicts);
+  // Of a model of several subgraphs: how many partitions each may have, so that they are the
+  // largest of the model.
+  void ShareOut(TfLiteContext* context);
+  Role RoleOf(int subgraph) const;
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   void TellVerdicts() const;
   Status Replace(TfLiteContext* context);
@@ -106,8 +114,10 @@ class Delegate {
   std::vector<Applied> earlier_;  // subgraphs of the same model
   size_t earlier_partitions_ = 0;
   const std::shared_ptr<Buffers> buffers_ = std::make_shared<Buffers>();
-  std::set<int> called_;   // subgraphs of loops and branches, of those that came before
-  std::set<int> inlined_;  // subgraphs that only run as a part of others, on the GPU
+  std::vector<std::pair<int, int>> calls_;   // a subgraph, and one that a node of it runs
+  std::set<int> called_;                     // those; users run all others, and the main one
+  std::set<int> run_;                        // by nodes on the CPU, by the verdicts so far
+  std::vector<std::pair<int, int>> shares_;  // partitions that may be: size, subgraph; empty: any
 };
 
 }  // namespace quadra

@@ -123,8 +123,6 @@ Status Import(Importer* importer) {
   if (!inner.states().empty()) return Unsupported("its decomposition keeps a state");
   const ValueId result = inner.ValueOf(model.outputs[0]);
   if (result < 0) return InvalidModel("nobody makes its decomposition's output");
-  known.inlined.emplace(importer->index(), params->subgraph_index);
-  importer->known()->inlined.insert(known.inlined.begin(), known.inlined.end());
   return importer->AddNode("copy", {result}, {});
 }
 

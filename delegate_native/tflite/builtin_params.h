@@ -389,6 +389,16 @@ struct TfLiteDepthToSpaceParams {
   int block_size;
 };
 
+struct TfLiteIfParams {
+  int then_subgraph_index;
+  int else_subgraph_index;
+};
+
+struct TfLiteWhileParams {
+  int cond_subgraph_index;
+  int body_subgraph_index;
+};
+
 struct TfLiteStablehloCompositeParams {
   const char* name;
   int32_t subgraph_index;

@@ -56,8 +56,7 @@ using KnownShapes = std::map<int, KnownShape>;
 struct KnownTensors {
   ConstantPool constants;
   KnownShapes shapes;
-  bool allows_quantized = true;           // tensors of quantised integers
-  std::set<std::pair<int, int>> inlined;  // a node, and a subgraph that was imported in its place
+  bool allows_quantized = true;  // tensors of quantised integers
   // The subgraph that is being imported, behind those that it is a part of.
   std::vector<const TfLiteContext*> subgraphs;
 };

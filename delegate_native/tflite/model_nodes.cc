@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "delegate_native/tflite/builtin_params.h"
+
 namespace quadra {
 namespace {
 
@@ -62,6 +64,23 @@ Status ReadModel(TfLiteContext* context, ModelNodes* model) {
     model->entries.push_back({node, registration, status});
   }
   return ReadOutputs(context, model);
+}
+
+Subgraphs SubgraphsOf(const ModelNodes::Entry& entry) {
+  const void* params = entry.node->builtin_data;
+  switch (params ? entry.registration->builtin_code : -1) {
+    case kTfLiteBuiltinIf: {
+      const auto& branches = *static_cast<const TfLiteIfParams*>(params);
+      return {2, {branches.then_subgraph_index, branches.else_subgraph_index}};
+    }
+    case kTfLiteBuiltinWhile: {
+      const auto& loop = *static_cast<const TfLiteWhileParams*>(params);
+      return {2, {loop.cond_subgraph_index, loop.body_subgraph_index}};
+    }
+    case kTfLiteBuiltinStablehloComposite:
+      return {1, {static_cast<const TfLiteStablehloCompositeParams*>(params)->subgraph_index}};
+    default: return {};
+  }
 }
 
 void ModelNodes::Keep(const TfLiteContext& context) {

@@ -40,6 +40,28 @@ struct ModelNodes {
 // Reads the nodes and checks every index of a tensor, so that nobody else has to.
 Status ReadModel(TfLiteContext* context, ModelNodes* model);
 
+// The subgraphs that a node may run: branches, parts of a loop, the decomposition of a composite.
+struct Subgraphs {
+  int count = 0;
+  int indices[2] = {};
+
+  const int* begin() const { return indices; }
+  const int* end() const { return indices + count; }
+};
+Subgraphs SubgraphsOf(const ModelNodes::Entry& entry);
+
+// what(index, context) for each subgraph of the model.
+template <typename What>
+void ForEachSubgraph(TfLiteContext* context, What what) {
+  for (int i = 0;; ++i) {
+    TfLiteContext* one = nullptr;
+    if (context->AcquireSubgraphContext(context, i, &one) != kTfLiteOk) return;
+    what(i, one);
+    // It stays as it is while the delegate is applied to it.
+    if (one != context) context->ReleaseSubgraphContext(context, i);
+  }
+}
+
 }  // namespace quadra
 
 #endif  // QUADRA_TFLITE_MODEL_NODES_H_

@@ -68,6 +68,8 @@ int main() {
   STRUCT(5, TfLiteStridedSliceParams, begin_mask, end_mask, ellipsis_mask, new_axis_mask,
          shrink_axis_mask);
   STRUCT(1, TfLiteDepthToSpaceParams, block_size);
+  STRUCT(2, TfLiteIfParams, then_subgraph_index, else_subgraph_index);
+  STRUCT(2, TfLiteWhileParams, cond_subgraph_index, body_subgraph_index);
   STRUCT(1, TfLiteStablehloCompositeParams, subgraph_index);
   std::printf("}\n");
   return 0;

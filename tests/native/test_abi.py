@@ -74,6 +74,8 @@ def one(shape, build) -> Model:
 W = np.ones((5, 3, 2, 4), np.float32)
 B = np.zeros(5, np.float32)
 SAME, VALID, RELU, RELU6 = 1, 2, 1, 3
+BRANCHES = {"ThenSubgraphIndex": 7, "ElseSubgraphIndex": 8}
+LOOP = {"CondSubgraphIndex": 7, "BodySubgraphIndex": 8}
 
 
 def test_tensors_are_where_we_think(layout):
@@ -296,6 +298,16 @@ def test_nodes_and_registrations_are_where_we_think(layout):
             {"ellipsis_mask": 4, "new_axis_mask": 1},
         ),
         ("TfLiteDepthToSpaceParams", one((1, 2, 2, 9), lambda m, x: m.depth_to_space(x, 3)), {"block_size": 3}),
+        (
+            "TfLiteIfParams",
+            one((3,), lambda m, x: m.op("IF", [np.array([True]), x], x.shape, "IfOptions", **BRANCHES)),
+            {"then_subgraph_index": 7, "else_subgraph_index": 8},
+        ),
+        (
+            "TfLiteWhileParams",
+            one((3,), lambda m, x: m.op("WHILE", [x], x.shape, "WhileOptions", **LOOP)),
+            {"cond_subgraph_index": 7, "body_subgraph_index": 8},
+        ),
         (
             "TfLiteStablehloCompositeParams",
             one((1, 2, 2, 9), lambda m, x: composite(m, [x], x.shape, 7)),
