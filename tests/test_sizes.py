@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from tests import cpu
-from tests.delegate import Outcome, options
+from tests.delegate import TOLERANCE, Outcome, options
 from tests.fences import fenced
 from tests.model_builder import Model, Value
 from tests.runs import BACKENDS
 from tests.vectors.case import constant
+from tests.vectors.composites import composite
+from tests.vectors.recurrent import LAYERS
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -250,13 +252,13 @@ def rounds_for(build) -> list[list[np.ndarray]]:
     return feeds((1, 3, 4, 6), (3, 3, 4, 6), tall, (1, 3, 4, 6))
 
 
-def check_rounds(outcome: Outcome, made, rounds: list[list[np.ndarray]]) -> None:
+def check_rounds(outcome: Outcome, made, rounds: list[list[np.ndarray]], tolerance: float = TOLERANCE["f32"]) -> None:
     """made: the model; or what builds it, where the CPU gets one of each size, for its SLICE does not follow a resize."""
     assert not outcome.error, outcome.error
     for got, given in zip(outcome.outputs, rounds, strict=True):
         outcome.outputs = [got]
         raw = made if isinstance(made, bytes) else model(made, given[0].shape)
-        outcome.check(cpu.run(raw, given), everything_on_gpu=False)
+        outcome.check(cpu.run(raw, given), tolerance, everything_on_gpu=False)
 
 
 def computes_on_gpu(outcome: Outcome) -> bool:
@@ -414,3 +416,51 @@ def test_sizes_of_nothing_reach_other_partitions(quadra, tmp_path, build, backen
             assert nothing.shape == (0, *outcome.outputs[0][0].shape[1:])
         outcome.outputs = outcome.outputs[::2]
         check_rounds(outcome, build, rounds[::2])
+
+
+def _flattened_behind_the_cpu(m: Model, y: Value) -> Value:
+    """y's first axis is kept, by y's size; what is flattened has been on the CPU in between."""
+    rows, *others = y.shape
+    z = _through_cpu(m, m.unary("TANH", y))
+    sizes = _pack(m, _entry(m, _shape_of(m, y), 0), np.int32(-1))
+    return _relu(m, m.op("RESHAPE", [z, sizes], (rows, int(np.prod(others)))))
+
+
+@on_both
+def test_sizes_of_what_has_a_state_follow_a_resize(quadra, backend):
+    """The layer is shape inference alone where its result's size is read: its state is another partition's."""
+    layer = next(one for one in LAYERS if one.op == "UNIDIRECTIONAL_SEQUENCE_LSTM" and one.name == "all")
+    m = Model()
+    m.output(_flattened_behind_the_cpu(m, layer.build(m, m.input(layer.shape))))
+    rounds = feeds(*((steps, *layer.shape[1:]) for steps in (layer.steps, 2, 9)))
+    outcome = quadra.run(
+        m.bytes(), *[one for given in rounds for one in (given, given, None)], **options(backend=backend)
+    )
+    assert computes_on_gpu(outcome) and not outcome.error, (outcome.on_cpu(), outcome.error)
+    outputs = outcome.outputs
+    for i, given in enumerate(rounds):
+        for got, want in zip(outputs[2 * i : 2 * i + 2], cpu.rounds(m.bytes(), [given, given]), strict=True):
+            outcome.outputs = [got]
+            outcome.check(want, everything_on_gpu=False)
+
+
+@on_both
+def test_sizes_of_a_composite_follow_a_resize(quadra, backend):
+    m, inner = Model(), Model()
+    shape = (2, 3, 4, 6)
+    m.output(_flattened_behind_the_cpu(m, composite(m, [_relu(m, m.input(shape))], shape, 1)))
+    inner.output(inner.softmax(inner.input(shape)))
+    rounds = feeds(shape, (5, 3, 4, 6), shape)
+    outcome = quadra.run(m.bytes(inner), *rounds, **options(backend=backend))
+    assert computes_on_gpu(outcome), outcome.on_cpu()
+    check_rounds(outcome, m.bytes(inner), rounds)
+
+
+@on_both
+@pytest.mark.parametrize("precision", ["f32_f16", "f16"])
+def test_sizes_from_elsewhere_in_half_precision_with_checked_programs(quadra, backend, precision):
+    rounds = rounds_for(of_another_tensor)
+    given = options(backend=backend, precision=precision, self_check="1")
+    outcome = quadra.run(model(of_another_tensor), *rounds, **given)
+    assert computes_on_gpu(outcome), outcome.on_cpu()
+    check_rounds(outcome, of_another_tensor, rounds, TOLERANCE[precision])
