@@ -227,7 +227,7 @@ def test_the_reference_of_integer_weights_rounds_no_activations_and_says_what_ro
     assert compare.distance(done.arrays("cpu_outputs")[0], right) < 1e-6
     assert not found.quantised and float(found.rounding[0]) > 1e-4
     assert found.rewrites == [
-        "the reference has floats instead of the integer weights of 1 nodes: it rounds no activations"
+        "the reference has floats instead of the integer weights of 1 node: it rounds no activations"
     ]
 
 
