@@ -75,7 +75,7 @@ def partitions(rows: Sequence[PartitionRow], console: Console) -> None:
         table.add_row(str(row.partition), _span(row.nodes), count, *([f"{us / 1000:.3f}"] if timed else []), verdict)
     table.show(console)
     if timed:
-        console.print(f"sum of the medians of {counted(len(rows), 'partition')} {total / 1000:.3f} ms")
+        console.print(f"sum of the medians of all {len(rows)} partitions {total / 1000:.3f} ms")
 
 
 def _span(nodes: Sequence[int]) -> str:

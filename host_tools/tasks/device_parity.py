@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from host_tools.base import digests, interrupt, progress, terminal
 from host_tools.base.errors import DeviceError, JudgementFailed, Misuse, QuadraError
+from host_tools.base.units import counted
 from host_tools.judge import judged_cases as judged
 from host_tools.judge.judged_cases import Found
 from host_tools.phone.adb import choice, lock
@@ -108,7 +109,7 @@ def _told(error: QuadraError, session: Session, device: Device) -> QuadraError:
     if not isinstance(error, DeviceError):
         error.kept = session.log.folder
         return error
-    found = f"{error.came_back}\n  it was at {session.at}; {session.runs()} runs until then are kept"
+    found = f"{error.came_back}\n  it was at {session.at}; kept until then: {counted(session.runs(), 'run')}"
     do_next = f"{error.do_next}; then give the same command: it goes on from there".lstrip("; ")
     told = type(error)(error.tried, found, do_next, serial=device.serial, step=error.step)
     told.kept = session.log.folder

@@ -137,6 +137,6 @@ def test_a_project_made_from_the_pages_lines_runs_a_model_on_the_gpu(tmp_path):
         env = machine.environment(1, settings.read().driver_cache_dir)
         done = child_process.run(machine.command("App", {}, [model]), timeout_s=_DEADLINE_S, env=env)
         report, told, output = done.stdout.strip().splitlines()[-3:]
-        assert report.startswith("1 of 1 nodes on opencl"), done.stdout
+        assert report.startswith("1 of 1 node on opencl"), done.stdout
         assert told == "told: 0 CONV_2D on the GPU"
         np.testing.assert_allclose(json.loads(output), expected, rtol=0, atol=1e-4)

@@ -135,7 +135,7 @@ def test_a_lost_device_is_told_with_the_case_and_the_next_call_goes_on(phone, me
         DeviceLost, match=r"it was at relu|it was at softmax.* and 1 others on opencl/f32/buffer"
     ) as met:
         measured(show=show)
-    assert "1 runs until then are kept" in str(met.value) and met.value.kept
+    assert "kept until then: 1 run" in str(met.value) and met.value.kept
     assert "not finished" in (met.value.kept / device_parity_page.FILE).read_text()
     shown = []
     found, folder = measured(show=shown.append)
