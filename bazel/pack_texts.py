@@ -44,10 +44,10 @@ def symbol_of(text: str) -> str:
     return f"_ZN6quadra11LibraryTextILj{hash_of(text)}EE5kTextE"
 
 
-def deflated(data: bytes) -> bytes:
-    """As unpack_texts.cc reads it: without a header, in blocks with codes of their own."""
+def deflated(code: bytes, words: bytes) -> bytes:
+    """As unpack_texts.cc reads it: without a header, in blocks with codes of their own. Code and English have different letters."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
-    return packer.compress(data) + packer.flush()
+    return packer.compress(code) + packer.flush(zlib.Z_BLOCK) + packer.compress(words) + packer.flush()
 
 
 def plain(wanted: list[str]) -> str:
@@ -61,17 +61,20 @@ def plain(wanted: list[str]) -> str:
 
 def packed(wanted: list[str]) -> str:
     """The same, deflated."""
-    data, places = b"", {}
-    for text in wanted:
-        places[text] = len(data)
-        data += text.encode() + b"\0"
+    code = [text for text in wanted if ";" in text or "#" in text]
+    words = [text for text in wanted if text not in code]
+    places, size = {}, 0
+    for text in code + words:
+        places[text] = size
+        size += len(text.encode()) + 1
+    data = deflated(*("".join(text + "\0" for text in part).encode() for part in (code, words)))
     lines = [
         ".section .rodata", *_global("quadra_packed_texts"), ".type quadra_packed_texts,%object", "quadra_packed_texts:",
-        *_bytes(deflated(data)), ".size quadra_packed_texts, . - quadra_packed_texts",
+        *_bytes(data), ".size quadra_packed_texts, . - quadra_packed_texts",
         # The library inflates them when it is loaded.
         '.section .init_array,"aw"', ".balign __SIZEOF_POINTER__", ".hidden quadra_unpack_texts",
         "#if __SIZEOF_POINTER__ == 8", ".quad quadra_unpack_texts", "#else", ".long quadra_unpack_texts", "#endif",
-        ".bss", *_global("quadra_texts"), "quadra_texts:", f".skip {len(data)}",
+        ".bss", *_global("quadra_texts"), "quadra_texts:", f".skip {size}",
     ]  # fmt: skip
     for text, place in places.items():
         lines += [*_global(symbol_of(text)), f".set {symbol_of(text)}, quadra_texts + {place}"]

@@ -147,7 +147,8 @@ vec4 log_of(vec4 v) {
 // language's.
 const PreludePart kPreludeParts[] = {
     {"as_float4(", "",
-     "#define as_float4 intBitsToFloat\n#define as_int4 floatBitsToInt\n#define convert_float4 vec4\n"},
+     QUADRA_TEXT(
+         "#define as_float4 intBitsToFloat\n#define as_int4 floatBitsToInt\n#define convert_float4 vec4\n")},
     // The nearest half, as a float; between two the even one. The languages let a driver cut digits
     // off where it stores a float as a half, and such errors add up from layer to layer. On the
     // bits: a conversion to half and back is left out by Mesa 26.1's compiler, which cannot compile
@@ -165,12 +166,13 @@ const PreludePart kPreludeParts[] = {
     // Half of a float's digits: products of two such are exact. What is left of a number cannot be
     // known to a compiler, which may join other sums.
     {"high_digits(", "",
-     "sum4_t high_digits(sum4_t v) { return intBitsToFloat(floatBitsToInt(v) & -4096); }\n"},
+     QUADRA_TEXT(
+         "sum4_t high_digits(sum4_t v) { return intBitsToFloat(floatBitsToInt(v) & -4096); }\n")},
     {"power_of_two(", "",
-     "sum4_t power_of_two(ivec4 n) { return intBitsToFloat((n + 127) << 23); }\n"},
+     QUADRA_TEXT("sum4_t power_of_two(ivec4 n) { return intBitsToFloat((n + 127) << 23); }\n")},
     // OpenGL ES: exp(b * log(a)) of a logarithm in two parts, for an error of it is multiplied by
     // up to 88. a is a power of two times a number near 1.
-    {"power(", "#define power(a, b) pow(a, b)\n",
+    {"power(", QUADRA_TEXT("#define power(a, b) pow(a, b)\n"),
      QUADRA_TEXT(R"(sum4_t power_of_positive(sum4_t a, sum4_t b) {
   ivec4 n = (floatBitsToInt(a) - 1060439283) >> 23;
   sum4_t e = vec4(n), m = intBitsToFloat(floatBitsToInt(a) - (n << 23));
@@ -232,17 +234,18 @@ sum4_t power(sum4_t a, sum4_t b) {
      nullptr},
     // As max and min of the CPU: where one is NaN, the second. Compilers of OpenGL ES make their
     // own max of a choice.
-    {"larger(", "#define larger(a, b) choose(is_less(b, a), a, b)\n",
+    {"larger(", QUADRA_TEXT("#define larger(a, b) choose(is_less(b, a), a, b)\n"),
      QUADRA_TEXT(R"(vec4 larger(vec4 a, vec4 b) {
   return choose(is_number(a) & is_number(b) & is_less(b, a), a, b);
 }
 )")},
-    {"smaller(", "#define smaller(a, b) choose(is_less(a, b), a, b)\n",
+    {"smaller(", QUADRA_TEXT("#define smaller(a, b) choose(is_less(a, b), a, b)\n"),
      QUADRA_TEXT(R"(vec4 smaller(vec4 a, vec4 b) {
   return choose(is_number(a) & is_number(b) & is_less(a, b), a, b);
 }
 )")},
-    {"magnitude(", "#define magnitude(v) fabs(v)\n", "#define magnitude(v) abs(v)\n"},
+    {"magnitude(", QUADRA_TEXT("#define magnitude(v) fabs(v)\n"),
+     QUADRA_TEXT("#define magnitude(v) abs(v)\n")},
     // a - q * b of a whole number q, exactly where it is near 0.
     {"remainder_of(", QUADRA_TEXT("#define remainder_of(a, q, b) fma(-(q), b, a)\n"),
      QUADRA_TEXT(R"(sum4_t remainder_of(sum4_t a, sum4_t q, sum4_t b) {
@@ -306,7 +309,7 @@ sum4_t floor_mod(sum4_t a, sum4_t b) {
 #define sine(v) sin_of(v, 0)
 #define cosine(v) sin_of(v, 1)
 )")},
-    {"arc_tangent(", "#define arc_tangent(y, x) atan2(y, x)\n",
+    {"arc_tangent(", QUADRA_TEXT("#define arc_tangent(y, x) atan2(y, x)\n"),
      QUADRA_TEXT(R"(sum4_t arc_tangent(sum4_t y, sum4_t x) {
   sum4_t least = min(abs(x), abs(y));
   sum4_t most = max(max(abs(x), abs(y)), 1.0e-37f);
@@ -324,7 +327,7 @@ sum4_t floor_mod(sum4_t a, sum4_t b) {
 )")},
     // 1 + erf(v / sqrt(2)). The series is Chebyshev's of erfc as tables of numerical methods give
     // it: 1.2e-7 of each value.
-    {"one_and_erf(", "#define one_and_erf(v) erfc((v) * vec4(-0.70710678f))\n",
+    {"one_and_erf(", QUADRA_TEXT("#define one_and_erf(v) erfc((v) * vec4(-0.70710678f))\n"),
      QUADRA_TEXT(R"(vec4 one_and_erf(vec4 v) {
   vec4 z = abs(v) * 0.70710678f;
   vec4 t = 1.0f / (1.0f + 0.5f * z);
@@ -343,7 +346,7 @@ sum4_t floor_mod(sum4_t a, sum4_t b) {
 }
 )")},
     // exp(v) - 1, which loses all digits near 0.
-    {"exp_less_one(", "#define exp_less_one(v) expm1(v)\n",
+    {"exp_less_one(", QUADRA_TEXT("#define exp_less_one(v) expm1(v)\n"),
      QUADRA_TEXT(R"(vec4 exp_less_one(vec4 v) {
   vec4 near = v * (1.0f + v * (0.5f + v * (0.16666667f + v * (0.041666667f +
               v * (0.0083333333f + v * 0.0013888889f)))));

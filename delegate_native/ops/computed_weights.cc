@@ -2,8 +2,8 @@
 // kernels that read the weights as they are, without packing.
 #include "delegate_native/ops/computed_weights.h"
 
-#include "delegate_native/graph/window.h"
 #include "delegate_native/base/texts.h"
+#include "delegate_native/graph/window.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/transpose_conv.h"
 #include "delegate_native/ops/unroll.h"
@@ -50,16 +50,18 @@ constexpr const char* kProduct = QUADRA_TEXT(R"(
 struct Taps {
   const char *rows, *row, *columns, *column;
 };
-constexpr Taps kSliding = {"for (int j = 0; j < weights_h; ++j)",
-                           "int from_y = y * stride_y + j * dilation_y - before_y;\n",
-                           "for (int k = 0; k < weights_w; ++k)",
-                           "int from_x = x * stride_x + k * dilation_x - before_x;\n"};
+constexpr Taps kSliding = {QUADRA_TEXT("for (int j = 0; j < weights_h; ++j)"),
+                           QUADRA_TEXT("int from_y = y * stride_y + j * dilation_y - before_y;\n"),
+                           QUADRA_TEXT("for (int k = 0; k < weights_w; ++k)"),
+                           QUADRA_TEXT("int from_x = x * stride_x + k * dilation_x - before_x;\n")};
 // Every stride-th weight meets a result.
 constexpr Taps kTransposed = {
-    "for (int j = (y + before_y) % stride_y; j < min(weights_h, y + before_y + 1); j += stride_y)",
-    "int from_y = (y + before_y - j) / stride_y;\n",
-    "for (int k = (x + before_x) % stride_x; k < min(weights_w, x + before_x + 1); k += stride_x)",
-    "int from_x = (x + before_x - k) / stride_x;\n"};
+    QUADRA_TEXT(
+        "for (int j = (y + before_y) % stride_y; j < min(weights_h, y + before_y + 1); j += stride_y)"),
+    QUADRA_TEXT("int from_y = (y + before_y - j) / stride_y;\n"),
+    QUADRA_TEXT(
+        "for (int k = (x + before_x) % stride_x; k < min(weights_w, x + before_x + 1); k += stride_x)"),
+    QUADRA_TEXT("int from_x = (x + before_x - k) / stride_x;\n")};
 
 std::string Dense(const Taps& taps) {
   const std::string product =

@@ -142,7 +142,7 @@ if (!in$) { v$ = vec4(0.0f); }
              row) +
       Loop(once, "kx", "0", "kx < kernel_x", 1, tap);
   return Loop(once, "ky", "0", "ky < kernel_y", 1,
-              "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+              QUADRA_TEXT("int sy = y * stride_y - pad_y + ky * dilation_y;\n") +
                   Block(TextOf("if (%ssy >= 0 && sy < src_h)", inside), taps));
 }
 

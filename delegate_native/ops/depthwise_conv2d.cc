@@ -71,7 +71,7 @@ std::vector<float> PackWeights(const std::vector<float>& weights, const Shape& s
 }
 
 // With a multiplier the four lanes of a slice may come from several input slices.
-const char kReadOne[] = "sum4_t v = read_src(sx, sy, b * src_s + o);\n";
+constexpr const char* kReadOne = QUADRA_TEXT("sum4_t v = read_src(sx, sy, b * src_s + o);\n");
 constexpr const char* kReadMany = QUADRA_TEXT(R"(
 int c = o * 4;
 int c0 = min(c / multiplier, src_c - 1); int c1 = min((c + 1) / multiplier, src_c - 1);
@@ -97,7 +97,7 @@ sum4_t sum = read_bias(o);
 int w = o * kernel_y * kernel_x;
 )") +
          Block("for (int ky = 0; ky < kernel_y; ++ky)",
-               "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+               QUADRA_TEXT("int sy = y * stride_y - pad_y + ky * dilation_y;\n") +
                    Block("for (int kx = 0; kx < kernel_x; ++kx)", tap)) +
          "write_dst(" + Bounded(round, "sum") + ", x, y, z);\n";
 }

@@ -120,7 +120,7 @@ f = as_float@(read_m(at + k * blocks));
 a$_0 += p$ * f;
 }
 )");
-constexpr char kStore[] = "write_dst(a$_0, $, y, b * dst_s + o);\n";
+constexpr const char* kStore = QUADRA_TEXT("write_dst(a$_0, $, y, b * dst_s + o);\n");
 // On CPUs: four slices.
 constexpr char kStoreWide[] =
     "vec4 four$[4]; *(vec16*)four$ = a$_0; "

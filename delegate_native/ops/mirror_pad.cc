@@ -1,8 +1,8 @@
 // MIRROR_PAD: what lies at the border, mirrored around it; REFLECT leaves the border itself out.
 #include <algorithm>
 
-#include "delegate_native/graph/window.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/graph/window.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 

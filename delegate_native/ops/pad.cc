@@ -1,7 +1,7 @@
 // PAD and PADV2: a number before and after every axis, by [rank, 2] of amounts, never negative. The
 // number is 0, or PADV2's third input.
-#include "delegate_native/graph/window.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/graph/window.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"

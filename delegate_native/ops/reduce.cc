@@ -26,8 +26,8 @@ constexpr Kind kKinds[] = {
     {"reduce_sum", "all + v", 0.0f, 0},
     {"reduce_mean", "all + v", 0.0f, 0},
     {"reduce_prod", "all * v", 1.0f, 1},
-    {"reduce_max", "choose(is_less(all, v), v, all)", -kInfinity, INT32_MIN},
-    {"reduce_min", "choose(is_less(v, all), v, all)", kInfinity, INT32_MAX},
+    {"reduce_max", QUADRA_TEXT("choose(is_less(all, v), v, all)"), -kInfinity, INT32_MIN},
+    {"reduce_min", QUADRA_TEXT("choose(is_less(v, all), v, all)"), kInfinity, INT32_MAX},
 };
 
 constexpr int8_t kKindOfBuiltin[][2] = {

@@ -103,16 +103,25 @@ class Splitter {
     words_.emplace_back();
     return id;
   }
-  ValueId Add(const char* op, std::vector<ValueId> inputs, Attributes attributes = {},
-              ValueId output = -1) {
+  // output: -1: a new value.
+  ValueId AddNode(const char* op, std::vector<ValueId> inputs, const Attributes& attributes,
+                  ValueId output) {
     Node node;
     node.op = op;
     node.inputs = std::move(inputs);
-    node.attributes = std::move(attributes);
+    node.attributes = attributes;
     node.sources = sources_;
     node.outputs = {output >= 0 ? output : NewValue(graph_.value(node.inputs[0]).name)};
     made_.push_back(std::move(node));
     return made_.back().outputs[0];
+  }
+  ValueId Add(const char* op, ValueId a, ValueId b = -1, ValueId c = -1, ValueId output = -1) {
+    std::vector<ValueId> inputs = {a, b, c};
+    while (inputs.back() < 0) inputs.pop_back();
+    return AddNode(op, std::move(inputs), Attributes(), output);
+  }
+  ValueId AddTo(ValueId output, const char* op, ValueId a, ValueId b = -1) {
+    return Add(op, a, b, -1, output);
   }
   ValueId AddConstant(ValueId like, std::vector<int32_t> ints) {
     Value value = graph_.value(like);
@@ -126,24 +135,24 @@ class Splitter {
     if (words(id).upper < 0) {
       const ConstantData constant = graph_.value(id).constant;
       const ValueId upper =
-          constant ? AddConstant(id, constant->words(/*upper=*/true)) : Add("upper_word", {id});
+          constant ? AddConstant(id, constant->words(/*upper=*/true)) : Add("upper_word", id);
       words(id).upper = upper;
     }
     return words(id).upper;
   }
   ValueId Nearest(ValueId id) {
     if (words(id).nearest < 0) {
-      const ValueId nearest = Add("nearest_int", {id, Upper(id)});
+      const ValueId nearest = Add("nearest_int", id, Upper(id));
       words(id).nearest = nearest;
     }
     return words(id).nearest;
   }
 
   ValueId Less(ValueId a, ValueId b) {
-    const ValueId uppers[] = {Upper(a), Upper(b)};
-    const ValueId less =
-        Add("select", {Add("equal", {uppers[0], uppers[1]}), Add("unsigned_less", {a, b}),
-                       Add("less", {uppers[0], uppers[1]})});
+    const ValueId upper_a = Upper(a), upper_b = Upper(b);
+    const ValueId same = Add("equal", upper_a, upper_b);
+    const ValueId lower_less = Add("unsigned_less", a, b);
+    const ValueId less = Add("select", same, lower_less, Add("less", upper_a, upper_b));
     graph_.value(less).element = Element::kBool;
     return less;
   }
@@ -152,17 +161,16 @@ class Splitter {
     const ValueId a = node.inputs[0], b = node.inputs[1], out = node.outputs[0];
     const std::string& op = node.op;
     if (op == "equal" || op == "not_equal") {
-      const ValueId uppers = Add("equal", {Upper(a), Upper(b)});
-      const bool is_same = op == "equal";
-      const ValueId all =
-          Add("logical_and", {Add("equal", {a, b}), uppers}, {}, is_same ? out : -1);
-      if (!is_same) Add("logical_not", {all}, {}, out);
+      const ValueId lower = Add("equal", a, b), upper_a = Upper(a);
+      const ValueId upper = Add("equal", upper_a, Upper(b));
+      if (op == "equal") AddTo(out, "logical_and", lower, upper);
+      else AddTo(out, "logical_not", Add("logical_and", lower, upper));
       return;
     }
     const bool swaps = op == "greater" || op == "less_equal";
     const ValueId less = swaps ? Less(b, a) : Less(a, b);
     const bool negates = op == "less_equal" || op == "greater_equal";
-    Add(negates ? "logical_not" : "copy", {less}, {}, out);
+    AddTo(out, negates ? "logical_not" : "copy", less);
   }
 
   // What moves numbers moves either word; `lower`: its operands.
@@ -178,9 +186,9 @@ class Splitter {
       attributes.SetInt("int_value", attributes.Int("int_value") >> 31);  // what a PAD writes
     }
     const char* op = FindOp(node.op)->name;
-    const ValueId made = Add(op, std::move(upper), std::move(attributes));
+    const ValueId made = AddNode(op, std::move(upper), attributes, -1);
     words(out).upper = made;
-    Add(op, lower, Attributes(node.attributes), out);
+    AddNode(op, lower, node.attributes, out);
   }
 
   void SplitResult(const Node& node) {
@@ -193,9 +201,9 @@ class Splitter {
       if (node.op == "maximum") MoveWords(chosen, {less, other, first});
       else MoveWords(chosen, {less, first, other});
     } else if (node.op == "to_int" && IsFloat(graph_.value(first).element)) {
-      const ValueId upper = Add("upper_of_float", {first});
+      const ValueId upper = Add("upper_of_float", first);
       words(out).upper = upper;
-      Add("lower_of_float", {first}, {}, out);
+      AddTo(out, "lower_of_float", first);
     } else {
       std::vector<ValueId> lower = node.inputs;
       for (size_t i = 0; i < lower.size(); ++i) {
@@ -254,7 +262,7 @@ class Splitter {
       attributes.SetInts("strides", strides);
       attributes.SetInt("end_mask", (1 << rank) - 1);
       if (is_scalar) attributes.SetInt("shrink_axis_mask", 1);
-      Add("strided_slice", {*input}, std::move(attributes), word == 0 ? lower : upper);
+      AddNode("strided_slice", {*input}, attributes, word == 0 ? lower : upper);
     }
   }
 
@@ -263,14 +271,11 @@ class Splitter {
     sources_.clear();
     if (producer >= 0) sources_ = graph_.nodes[static_cast<size_t>(producer)].sources;
     std::vector<ValueId> columns = {*output, Upper(*output)};
-    for (ValueId& column : columns) {
-      Attributes shape;
-      shape.SetInts("shape", {-1, 1});
-      column = Add("reshape", {column}, std::move(shape));
-    }
-    Attributes axis;
+    Attributes shape, axis;
+    shape.SetInts("shape", {-1, 1});
     axis.SetInt("axis", 3);
-    *output = Add("concat", std::move(columns), std::move(axis));
+    for (ValueId& column : columns) column = AddNode("reshape", {column}, shape, -1);
+    *output = AddNode("concat", std::move(columns), axis, -1);
   }
 
   bool SplitAny() {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "delegate_native/base/texts.h"
+
 namespace quadra {
 namespace {
 
@@ -62,14 +64,15 @@ constexpr struct Way {
   cl_uint type;
   cl_mem (*import)(const ClContext&, const SystemMemory&, cl_uint type, cl_int* code);
 } kWays[] = {
-    {"cl_arm_import_memory_dma_buf", Kind::kDmaBuf, CL_IMPORT_TYPE_DMA_BUF_ARM, ByArm},
-    {"cl_arm_import_memory_android_hardware_buffer", Kind::kHardwareBuffer,
+    {QUADRA_TEXT("cl_arm_import_memory_dma_buf"), Kind::kDmaBuf, CL_IMPORT_TYPE_DMA_BUF_ARM, ByArm},
+    {QUADRA_TEXT("cl_arm_import_memory_android_hardware_buffer"), Kind::kHardwareBuffer,
      CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, ByArm},
-    {"cl_qcom_android_ahardwarebuffer_host_ptr", Kind::kHardwareBuffer, kQcomHardwareBuffer,
-     ByQcom},
-    {"cl_khr_external_memory_dma_buf", Kind::kDmaBuf, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, ByKhr},
-    {"cl_khr_external_memory_android_hardware_buffer", Kind::kHardwareBuffer, kKhrHardwareBuffer,
-     ByKhr},
+    {QUADRA_TEXT("cl_qcom_android_ahardwarebuffer_host_ptr"), Kind::kHardwareBuffer,
+     kQcomHardwareBuffer, ByQcom},
+    {QUADRA_TEXT("cl_khr_external_memory_dma_buf"), Kind::kDmaBuf,
+     CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, ByKhr},
+    {QUADRA_TEXT("cl_khr_external_memory_android_hardware_buffer"), Kind::kHardwareBuffer,
+     kKhrHardwareBuffer, ByKhr},
 };
 
 // Some drivers name an extension and lack its functions.
