@@ -1,15 +1,18 @@
-"""STABLEHLO_COMPOSITE: the subgraph that it names runs in its place, as a part of the same partition."""
+"""STABLEHLO_COMPOSITE: the subgraph that it names runs in its place, as a part of the same partition. Attention is computed by
+its name."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from tests import cpu
-from tests.delegate import options
+from tests.delegate import TOLERANCE, options
 from tests.model_builder import Model
-from tests.runs import BACKENDS
+from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors.case import constant
-from tests.vectors.composites import SHAPE, composite, rms_norm
+from tests.vectors.composites import ATTENTION, SHAPE, attends, attention, composite, masked, not_attention, rms_norm
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -143,3 +146,66 @@ def test_a_decomposition_that_is_none_is_a_verdict(quadra, subgraph, backend):
     assert outcome.report, outcome.error
     assert [node["on"] for node in outcome.nodes] == ["gpu", "cpu", "gpu", "cpu"], outcome.nodes
     assert f"its decomposition, subgraph {subgraph}, is none" in outcome.nodes[1]["reason"], outcome.nodes
+
+
+def run_by_xnnpack(raw: bytes, feeds: list) -> list:
+    interpreter = Interpreter(model_content=raw, experimental_op_resolver_type=OpResolverType.AUTO)
+    interpreter.allocate_tensors()
+    for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
+        interpreter.set_tensor(detail["index"], feed)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+@on_both
+@pytest.mark.parametrize("shared", [1, 2, 4])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_attention_is_what_its_name_means_as_xnnpack_has_it(quadra, rows, shared, backend):
+    """Whatever its decomposition is. That is not compiled by itself either."""
+    case = attends("", 1, rows, 9, 4, shared, 8, mask=masked((1, 1, rows, 9), -1e9), logit_cap=3.0)
+    for precision in PRECISIONS:
+        outcome = quadra.run(case.model(), case.feeds(), **options(backend=backend, precision=precision))
+        outcome.check(run_by_xnnpack(case.model(), case.feeds()), TOLERANCE[precision])
+        [node] = outcome.nodes
+        assert node["note"] == f"computed as what its name means, {ATTENTION}; its decomposition is not used"
+
+
+@on_both
+@pytest.mark.parametrize(
+    ("attributes", "shapes", "reason"),
+    [
+        ({"scale": 0.5, "dropout": 0.1}, [(1, 3, 4, 8), (1, 9, 2, 8)], "attributes other than"),
+        ({"scale": 0.5, "logit_cap": 0.0}, [(1, 3, 4, 8), (1, 9, 2, 8)], "a logit_cap above 0"),
+        ({"logit_cap": 2.0}, [(1, 3, 4, 8), (1, 9, 2, 8)], "its option scale is no number"),
+        ({"scale": 0.5}, [(1, 3, 4, 8), (1, 9, 3, 8)], "1,3,4,8, 1,9,3,8 and 1,9,3,8"),
+        ({"scale": 0.5}, [(1, 3, 4, 8), (1, 9, 2, 8), (1, 1, 2, 9)], "its mask has the shape 1,1,2,9"),
+    ],
+)
+def test_attention_that_quadra_does_not_know_is_computed_as_its_decomposition(
+    quadra, attributes, shapes, reason, backend
+):
+    m, (q, k, *mask) = Model(), shapes
+    shapes = [q, k, k, *mask]
+    m.output(m.unary("RELU", composite(m, [m.input(shape) for shape in shapes], q, 1, ATTENTION, **attributes)))
+    feeds = [constant(f"attention/{i}", shape) for i, shape in enumerate(shapes)]
+    outcome = check(quadra, m.bytes(not_attention(*shapes)), feeds, backend, [True, True])
+    note = outcome.nodes[0]["note"]
+    assert note.startswith("computed as its decomposition, which need not be what") and reason in note
+    assert "note" not in outcome.nodes[1]
+
+
+@on_both
+def test_attention_from_the_cache_and_over_another_length(quadra, backend, tmp_path):
+    case = attends("", 1, 3, 9, 4, 1, 8, mask=masked((1, 1, 3, 9)))
+    q, *others = case.feeds()
+    shorter = [q, others[0][:, :7], others[1][:, :7], np.ascontiguousarray(others[2][..., :7])]
+    cached = []
+    for _ in range(2):
+        outcome = quadra.run(
+            case.model(), case.feeds(), shorter, **options(backend=backend, serialization_dir=str(tmp_path))
+        )
+        assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+        for got, feeds in zip(outcome.outputs, (case.feeds(), shorter), strict=True):
+            np.testing.assert_allclose(got[0], attention(*feeds, scale=8**-0.5), atol=1e-5)
+        cached.append(outcome.report["partitions"][0]["cache"])
+    assert "miss" in cached[0] and cached[1].startswith("hit"), cached

@@ -29,6 +29,7 @@ typedef struct QuadraVerdict {
   int on_gpu;         /* 1, or 0: it is left to the CPU */
   int partition;      /* on the GPU: counted over all subgraphs; else -1 */
   const char* reason; /* why it is left to the CPU; else empty */
+  const char* note;   /* how the GPU computes it, where its op does not say that; else empty */
 } QuadraVerdict;
 
 /* One field per row of delegate/options.def; docs/options.md explains them. Strings are copied; a

@@ -29,6 +29,7 @@ void WriteNode(const QuadraVerdict& verdict, JsonWriter* json) {
   json->Key("on").Text(verdict.on_gpu ? "gpu" : "cpu");
   json->Key("partition").Number(verdict.partition);
   json->Key("reason").Text(verdict.reason);
+  if (*verdict.note) json->Key("note").Text(verdict.note);
   json->EndObject();
 }
 

@@ -39,7 +39,7 @@ class Judgement {
     }
     const TfLiteIntArray* outputs = entry.node->outputs;
     Status status = CheckSizesKnown(entry);
-    if (status.ok()) status = Try(verdict->node, entry);
+    if (status.ok()) status = Try(entry, verdict);
     verdict->on_gpu = status.ok();
     verdict->is_constant =
         status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
@@ -47,10 +47,12 @@ class Judgement {
     if (!status.ok()) NoteUnknownSizes(entry);
   }
 
-  Status Try(int index, const ModelNodes::Entry& entry) {
+  Status Try(const ModelNodes::Entry& entry, Verdict* verdict) {
+    const int index = verdict->node;
     scratch_ = Graph();
     Importer importer(context_, known_, &scratch_);
     QUADRA_RETURN_IF_ERROR(ImportNode(index, entry.node, entry.registration, &importer));
+    verdict->note = importer.note();
     for (const auto& state : importer.states()) QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
@@ -171,7 +173,8 @@ QuadraVerdict ForC(int subgraph, const Verdict& verdict) {
           verdict.name.c_str(),
           verdict.on_gpu,
           verdict.on_gpu ? verdict.partition : -1,
-          verdict.on_gpu ? "" : verdict.reason.c_str()};
+          verdict.on_gpu ? "" : verdict.reason.c_str(),
+          verdict.on_gpu ? verdict.note.c_str() : ""};
 }
 
 std::vector<Verdict> NameNodes(const TfLiteContext& context, const ModelNodes& model) {

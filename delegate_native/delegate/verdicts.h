@@ -23,6 +23,7 @@ struct Verdict {
   bool is_constant = false;
   int partition = -1;
   std::string reason;  // why it is left to the CPU
+  std::string note;    // how the GPU computes it, where its op does not say that
 };
 
 // The same for C and for reports; its texts are those of `verdict`.

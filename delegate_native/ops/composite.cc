@@ -1,8 +1,10 @@
-// STABLEHLO_COMPOSITE: a name for a subgraph of the model, which does the same. That subgraph is
-// imported in the node's place.
+// STABLEHLO_COMPOSITE: a name for a subgraph of the model, which is to do the same. That subgraph
+// is imported in the node's place, but for names whose meaning Quadra knows.
 #include <algorithm>
+#include <cstring>
 #include <set>
 
+#include "delegate_native/ops/composites.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/model_nodes.h"
@@ -100,9 +102,15 @@ Status ImportNodes(int index, const ModelNodes& model, Importer* inner) {
   return Status();
 }
 
-Status Import(Importer* importer) {
-  const TfLiteStablehloCompositeParams* params;
-  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+constexpr char kAttention[] = "odml.scaled_dot_product_attention";
+
+Status ImportAttention(const TfLiteStablehloCompositeParams& params, Importer* importer) {
+  FlexMap attributes;
+  QUADRA_RETURN_IF_ERROR(attributes.Read(params.attributes, params.attributes_size));
+  return ImportAttention(attributes, importer);
+}
+
+Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importer* importer) {
   KnownTensors known;
   known.allows_quantized = importer->known()->allows_quantized;
   known.subgraphs = importer->known()->subgraphs;
@@ -123,7 +131,30 @@ Status Import(Importer* importer) {
   if (!inner.states().empty()) return Unsupported("its decomposition keeps a state");
   const ValueId result = inner.ValueOf(model.outputs[0]);
   if (result < 0) return InvalidModel("nobody makes its decomposition's output");
+  if (!inner.note().empty()) importer->Note(std::string(inner.note()));
   return importer->AddNode("copy", {result}, {});
+}
+
+Status Import(Importer* importer) {
+  const TfLiteStablehloCompositeParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  Status status;
+  const bool has_meaning = params->name && strcmp(params->name, kAttention) == 0;
+  if (has_meaning) status = ImportAttention(*params, importer);
+  if (has_meaning && status.ok()) {
+    importer->Note(
+        Format("computed as what its name means, %s; its decomposition is not used", kAttention));
+  } else {
+    if (has_meaning) {
+      importer->Note(
+          Format("computed as its decomposition, which need not be what its name, %s, "
+                 "means: %s",
+                 kAttention, status.message().c_str()));
+    }
+    QUADRA_RETURN_IF_ERROR(ImportDecomposition(params, importer));
+  }
+  importer->known()->inlined.emplace(importer->index(), params->subgraph_index);
+  return Status();
 }
 
 }  // namespace

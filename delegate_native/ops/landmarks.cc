@@ -2,67 +2,21 @@
 // Landmarks2TransformMatrix finds the part by landmarks, TransformTensorBilinear cuts it out,
 // TransformLandmarks brings landmarks of the part back. A matrix is [1, 4, 4], of which the first
 // two rows move x and y. Options are a map in a FlexBuffer.
-#include <flatbuffers/flexbuffers.h>
-
 #include <vector>
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/ops/flex_map.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
 
-// The options by their names.
-class Options {
- public:
-  Status Read(const Importer& importer) {
-    const uint8_t* bytes = nullptr;
-    const size_t size = importer.CustomOptions(&bytes);
-    if (size < 3 || !flexbuffers::VerifyBuffer(bytes, size)) {
-      return InvalidModel("its options are no FlexBuffer");
-    }
-    const flexbuffers::Reference root = flexbuffers::GetRoot(bytes, size);
-    if (!root.IsMap()) return InvalidModel("its options are no map");
-    map_ = root.AsMap();
-    return Status();
-  }
-
-  Status Size(const char* name, int* size) const {
-    const int64_t given = map_[name].AsInt64();
-    if (given < 1 || given > 1 << 14) return InvalidModel("its option %s is no size", name);
-    *size = static_cast<int>(given);
-    return Status();
-  }
-  Status Place(const char* name, int* place) const { return Index(map_[name], name, place); }
-  Status Float(const char* name, float* number) const {
-    if (!map_[name].IsNumeric()) return InvalidModel("its option %s is no number", name);
-    *number = map_[name].AsFloat();
-    return Status();
-  }
-  Status Places(const char* name, std::vector<int>* places) const {
-    const flexbuffers::Reference given = map_[name];
-    // Vectors know their types in two ways.
-    const auto read = [&](const auto& vector) {
-      places->resize(vector.size());
-      for (size_t i = 0; i < places->size(); ++i) {
-        QUADRA_RETURN_IF_ERROR(Index(vector[i], name, &(*places)[i]));
-      }
-      return places->empty() ? InvalidModel("its option %s is empty", name) : Status();
-    };
-    return given.IsTypedVector() ? read(given.AsTypedVector()) : read(given.AsVector());
-  }
-
- private:
-  static Status Index(const flexbuffers::Reference& given, const char* name, int* place) {
-    const int64_t number = given.IsIntOrUint() ? given.AsInt64() : -1;
-    if (number < 0 || number > 1 << 20) return InvalidModel("its option %s is no place", name);
-    *place = static_cast<int>(number);
-    return Status();
-  }
-
-  flexbuffers::Map map_ = flexbuffers::Map::EmptyMap();
-};
+Status ReadOptions(const Importer& importer, FlexMap* options) {
+  const uint8_t* bytes = nullptr;
+  const size_t size = importer.CustomOptions(&bytes);
+  return options->Read(bytes, size);
+}
 
 Status ImportMatrix(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
@@ -72,8 +26,8 @@ Status ImportMatrix(Importer* importer) {
     return Unsupported("its landmarks have rank %d, as in its first version; rank 3 is supported",
                        importer->InputRank(0));
   }
-  Options options;
-  QUADRA_RETURN_IF_ERROR(options.Read(*importer));
+  FlexMap options;
+  QUADRA_RETURN_IF_ERROR(ReadOptions(*importer, &options));
   int width, height, left, right;
   float scale_x, scale_y, target;
   std::vector<int> subset;
@@ -183,8 +137,8 @@ Status CheckMatrix(const Graph& graph, const Node& node) {
 Status ImportCut(Importer* importer) {
   std::vector<ValueId> values;
   QUADRA_RETURN_IF_ERROR(MovedAndMatrix(importer, &values));
-  Options options;
-  QUADRA_RETURN_IF_ERROR(options.Read(*importer));
+  FlexMap options;
+  QUADRA_RETURN_IF_ERROR(ReadOptions(*importer, &options));
   int width, height;
   QUADRA_RETURN_IF_ERROR(options.Size("output_width", &width));
   QUADRA_RETURN_IF_ERROR(options.Size("output_height", &height));

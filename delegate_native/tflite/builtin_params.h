@@ -402,6 +402,9 @@ struct TfLiteWhileParams {
 struct TfLiteStablehloCompositeParams {
   const char* name;
   int32_t subgraph_index;
+  int32_t version;
+  const uint8_t* attributes;  // a FlexBuffer
+  size_t attributes_size;
 };
 
 }  // extern "C"

@@ -108,6 +108,9 @@ class Importer {
 
   bool IsConstant(int input) const;
   int InputRank(int input) const;
+  Status InputShape(int input, Shape* shape, int* rank) const {
+    return Describe(InputIndex(input), shape, rank);
+  }
 
   // An operand, computed or a constant, of one of the elements.
   Status Operand(int input, ValueId* value, Elements elements = kFloats);
@@ -160,6 +163,9 @@ class Importer {
   KnownTensors* known() { return known_; }
   Graph* graph() { return graph_; }
   int index() const { return index_; }
+  // How the node is computed, for the report, where its op does not say it.
+  void Note(std::string note) { note_ = std::move(note); }
+  const std::string& note() const { return note_; }
   // A tensor that a subgraph gets from outside.
   void Bind(int tensor, ValueId value) {
     value_of_tensor_[tensor] = floats_of_tensor_[tensor] = value;
@@ -206,6 +212,7 @@ class Importer {
   size_t params_bytes_ = 0;
   std::map<int, ValueId> value_of_tensor_;
   std::map<int, ValueId> floats_of_tensor_;  // of quantised ones
+  std::string note_;
   std::map<int, ValueId> states_;
 };
 

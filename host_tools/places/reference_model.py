@@ -1,4 +1,5 @@
-"""A model that the CPU interpreter can run: custom ops that only the delegate knows become builtin ones.
+"""A model that the CPU interpreter can run: custom ops that only the delegate knows become builtin ones, and composites
+become what their names mean (composites.py).
 
 Convolution2DTransposeBias(input, weights OHWI, bias) is TRANSPOSE_CONV(output_shape, weights, input, bias) of
 version 3. Its custom options are the first fields of TfLiteTransposeConvParams, little-endian int32:
@@ -16,6 +17,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base.errors import Misuse
 from host_tools.base.units import counted
+from host_tools.places import composites
 from host_tools.request import float_twins, model_facts, model_tree
 
 TRANSPOSE_CONV_BIAS = b"Convolution2DTransposeBias"
@@ -30,6 +32,9 @@ def for_cpu(model_path: Path) -> tuple[bytes, list[str]]:
     `unknown_custom_ops` names them.
     """
     content = Path(model_path).read_bytes()
+    if composites.ATTENTION in content:
+        content, notes = _with_composites(content, Path(model_path))
+        return content, notes  # no model has both
     if TRANSPOSE_CONV_BIAS not in content:
         return content, []
     model = _unpack(content, model_path)
@@ -46,6 +51,18 @@ def for_cpu(model_path: Path) -> tuple[bytes, list[str]]:
     builder.Finish(model.Pack(builder), b"TFL3")
     name = TRANSPOSE_CONV_BIAS.decode()
     return bytes(builder.Output()), [f"{count} x {name} given to the CPU as TRANSPOSE_CONV with bias"]
+
+
+def _with_composites(content: bytes, path: Path) -> tuple[bytes, list[str]]:
+    try:
+        model = model_tree.unpack(content)
+        count = composites.mean_their_names(model)
+        made = model_tree.pack(model) if count else content
+    except model_tree.CannotPack as error:
+        return content, [f"{composites.ATTENTION.decode()} runs as its decomposition on the CPU: {error}"]
+    except Exception as error:  # flatbuffers raises whatever a bad offset leads to
+        raise model_tree.damaged(str(path), content, error) from error
+    return made, [f"{count} x {composites.ATTENTION.decode()}: the CPU computes what the name means"] if count else []
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ class Node(Part, kw_only=True):
     name: Annotated[Text, Is("of its first output")] = ""
     partition: Annotated[Index, Is("-1 on the CPU")] = -1
     reason: Annotated[Text, Is("set on the CPU")] = ""
+    note: Annotated[Text, Is("how the GPU computes it, where its op does not say that: composites")] = ""
 
 
 class Dispatch(Part, kw_only=True):

@@ -86,10 +86,10 @@ def read(report: schema.Verdicts) -> Verdicts:
     """Verdicts from a report (verdicts.json)."""
     groups: dict[tuple[str, str, str], list[schema.Node]] = {}
     for node in report.nodes:
-        kind = _NAMES.sub("…", node.reason)
+        kind = _NAMES.sub("…", node.reason or node.note)
         groups.setdefault((node.op, node.on, kind), []).append(node)
     rows = [
-        OpRow(op, len(nodes), on, nodes[0].reason, tuple(node.index for node in nodes))
+        OpRow(op, len(nodes), on, nodes[0].reason or nodes[0].note, tuple(node.index for node in nodes))
         for (op, on, _), nodes in groups.items()
     ]
     rows.sort(key=lambda row: (row.on != "cpu", -row.count, row.op, row.reason))

@@ -24,7 +24,7 @@ class CannotPack(Exception):
     """The edits made something that the format has no room for: a number too large for its field."""
 
 
-class _Buffer(schema.BufferT):  # type: ignore[misc]  # ai-edge-litert has no types
+class Buffer(schema.BufferT):  # type: ignore[misc]  # ai-edge-litert has no types
     """A constant that is written with the alignment that kernels count on."""
 
     def Pack(self, builder: flatbuffers.Builder) -> Any:
@@ -47,7 +47,7 @@ def unpack(raw: bytes) -> schema.ModelT:
     """The tree of a file that is whole. Vectors of numbers are lists, constants are bytes."""
     model = schema.ModelT.InitFromPackedBuf(raw)
     for buffer in model.buffers or []:
-        buffer.__class__ = _Buffer
+        buffer.__class__ = Buffer
         if buffer.offset > 1:  # behind the tree, as converters of large models write it
             buffer.data, buffer.offset, buffer.size = raw[buffer.offset : buffer.offset + buffer.size], 0, 0
         buffer.data = None if buffer.data is None else bytes(buffer.data)

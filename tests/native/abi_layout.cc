@@ -70,7 +70,7 @@ int main() {
   STRUCT(1, TfLiteDepthToSpaceParams, block_size);
   STRUCT(2, TfLiteIfParams, then_subgraph_index, else_subgraph_index);
   STRUCT(2, TfLiteWhileParams, cond_subgraph_index, body_subgraph_index);
-  STRUCT(1, TfLiteStablehloCompositeParams, subgraph_index);
+  STRUCT(4, TfLiteStablehloCompositeParams, subgraph_index, version, attributes, attributes_size);
   std::printf("}\n");
   return 0;
 }

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from flatbuffers import flexbuffers
 
 from host_tools.base import child_process
 from host_tools.build import bazel
@@ -311,7 +312,11 @@ def test_nodes_and_registrations_are_where_we_think(layout):
         (
             "TfLiteStablehloCompositeParams",
             one((1, 2, 2, 9), lambda m, x: composite(m, [x], x.shape, 7)),
-            {"subgraph_index": 7},
+            {
+                "subgraph_index": 7,
+                "version": 1,
+                "attributes_size": len(flexbuffers.Dumps({"epsilon": float(np.float32(1e-6))})),
+            },
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

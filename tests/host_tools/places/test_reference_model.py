@@ -1,12 +1,13 @@
-"""Convolution2DTransposeBias becomes TRANSPOSE_CONV for the CPU, with the same numbers."""
+"""Convolution2DTransposeBias becomes TRANSPOSE_CONV for the CPU, with the same numbers; attention is what its name means."""
 
 import numpy as np
 import pytest
-from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from host_tools.base.errors import Misuse
 from host_tools.places import reference_model
 from tests.model_builder import Model
+from tests.vectors import composites
 from tests.vectors.transpose_conv_bias import transpose_conv_bias
 
 
@@ -70,3 +71,27 @@ def test_a_model_that_was_cut_off_is_a_sentence(tmp_path, size):
     path.write_bytes(content[:size] + b"Convolution2DTransposeBias")
     with pytest.raises(Misuse, match="damaged"):
         reference_model.for_cpu(path)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in composites.CASES if "attention" in case.name], ids=lambda case: case.id
+)
+def test_the_cpu_computes_attention_as_its_name_says(tmp_path, case):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(case.model())
+    content, notes = reference_model.for_cpu(path)
+    assert notes == ["1 x odml.scaled_dot_product_attention: the CPU computes what the name means"]
+    kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kernels)
+    interpreter.allocate_tensors()
+    for detail, feed in zip(interpreter.get_input_details(), case.feeds(), strict=True):
+        interpreter.set_tensor(detail["index"], feed)
+    interpreter.invoke()
+    got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_allclose(got, case.expected()[0], atol=1e-5)
+
+
+def test_attention_with_other_attributes_stays_as_it_is(tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(composites.attends("", 1, 3, 9, 4, 1, 8, dropout=0.1).model())
+    assert reference_model.for_cpu(path) == (path.read_bytes(), [])

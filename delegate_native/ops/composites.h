@@ -1,0 +1,19 @@
+// Composites that are computed by what their names mean: converters' decompositions of them are not
+// always that.
+#ifndef QUADRA_OPS_COMPOSITES_H_
+#define QUADRA_OPS_COMPOSITES_H_
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/ops/flex_map.h"
+
+namespace quadra {
+
+class Importer;
+
+// If it does not know an attribute, a type or a size it fails, and has added no more than what
+// reads the inputs.
+Status ImportAttention(const FlexMap& attributes, Importer* importer);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_COMPOSITES_H_
