@@ -274,3 +274,31 @@ for buffer in (imported, result, source, None):
         "opencl",
         env=env,
     )
+
+
+def test_halfs_are_in_the_hosts_memory_only(library):
+    """Kernels would take them for floats."""
+    bound(
+        library,
+        """
+from tests.test_float16_tensors import feeds, model
+interpreter, delegate = opened("opencl", model())
+first = interpreter.get_input_details()[0]["index"]
+before = [output.tobytes() for output in invoke(interpreter, feeds())]
+context = cl.Context.from_int_ptr(context_of(delegate))
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * feeds()[0].size)
+assert bind(delegate, first, OPENCL, buffer.int_ptr, buffer.size), said
+try:
+    interpreter.invoke()
+    raise AssertionError("it ran")
+except RuntimeError as error:
+    assert "the buffer for input 0: only float32 and int32 can be in one" in str(error), error
+mine = feeds()[0].copy()
+assert bind(delegate, first, HOST, mine.ctypes.data, mine.nbytes), said
+interpreter.set_tensor(first, np.zeros_like(mine))
+interpreter.invoke()
+outputs = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+assert [output.tobytes() for output in outputs] == before
+""",
+        "opencl",
+    )

@@ -136,7 +136,7 @@ class Printer {
     if (!Known(id)) return text + " []";  // wrong, but it must print to be found
     const Value& value = graph_.value(id);
     if (!value.name.empty()) text += " " + Quoted(value.name);
-    if (!IsFloat(value.element)) text += std::string(" ") + NameOf(value.element);
+    if (value.element != Element::kFloat32) text += std::string(" ") + NameOf(value.element);
     return text + " " + Text(value.shape, value.rank);
   }
 

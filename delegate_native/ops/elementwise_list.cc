@@ -120,6 +120,7 @@ Status ImportCast(Importer* importer) {
   ValueId x;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x, kAllElements));
   switch (importer->OutputTensor(0).type) {
+    case kTfLiteFloat16:
     case kTfLiteFloat32: return importer->AddNode("to_float", {x}, {});
     case kTfLiteInt32:
     case kTfLiteInt64: return importer->AddNode("to_int", {x}, {});
@@ -205,9 +206,10 @@ Status ImportDequantize(Importer* importer) {
     if (!IsFloat(data->element())) return InvalidModel("its operand has no scale");
     return importer->AddConstantOutput(std::move(data));
   }
-  if (!IsQuantized(importer->InputTensor(0))) {
-    return Unsupported("its operand is %s; int8 and uint8 with a scale are supported",
-                       TypeName(importer->InputTensor(0).type));
+  const TfLiteTensor& x_tensor = importer->InputTensor(0);
+  if (!IsQuantized(x_tensor) && x_tensor.type != kTfLiteFloat16) {
+    return Unsupported("its operand is %s; float16, int8 and uint8 with a scale are supported",
+                       TypeName(x_tensor.type));
   }
   ValueId x;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));

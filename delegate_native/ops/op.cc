@@ -40,7 +40,8 @@ void InferElement(const Op& op, Graph* graph, const Node& node) {
       continue;
     }
     const Value& like = graph->value(node.inputs[op.result == Result::kLikeSecond ? 1 : 0]);
-    out.element = like.element;
+    // Of which floats, the model says.
+    if (!IsFloat(like.element) || !IsFloat(out.element)) out.element = like.element;
   }
 }
 

@@ -3,8 +3,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "delegate_native/base/half.h"
+
 namespace quadra {
 namespace {
+
+// A plan's floats, in the place of an int32, and the interpreter's.
+struct Float {
+  float number;
+};
+struct Half {
+  uint16_t bits;
+  explicit operator Float() const { return {HalfToFloat(bits)}; }
+  Half() = default;
+  explicit Half(const Float& from) : bits(FloatToHalf(from.number)) {}
+};
 
 // One loop for each pair of types: an image has a hundred thousand numbers.
 template <typename To, typename From>
@@ -29,6 +42,7 @@ void Widen(const void* from, const Port& port, std::vector<int32_t>* to) {
     case Element::kInt64: Copy<int32_t, int64_t>(from, count, to->data()); break;
     case Element::kInt8: Copy<int32_t, int8_t>(from, count, to->data()); break;
     case Element::kInt16: Copy<int32_t, int16_t>(from, count, to->data()); break;
+    case Element::kFloat16: Copy<Float, Half>(from, count, to->data()); break;
     default: Copy<int32_t, uint8_t>(from, count, to->data());
   }
   if (port.element == Element::kBool) {
@@ -41,6 +55,7 @@ void Narrow(const std::vector<int32_t>& from, Element element, void* to) {
     case Element::kInt64: return Copy<int64_t, int32_t>(from.data(), from.size(), to);
     case Element::kInt8: return Copy<int8_t, int32_t>(from.data(), from.size(), to);
     case Element::kInt16: return Copy<int16_t, int32_t>(from.data(), from.size(), to);
+    case Element::kFloat16: return Copy<Half, Float>(from.data(), from.size(), to);
     default: return Copy<uint8_t, int32_t>(from.data(), from.size(), to);
   }
 }

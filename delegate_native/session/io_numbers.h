@@ -1,4 +1,5 @@
-// Numbers of the interpreter's tensors from and to the int32 of a plan's inputs and outputs.
+// Numbers of the interpreter's tensors from and to the int32 of a plan's inputs and outputs, or its
+// floats in the place of these.
 #ifndef QUADRA_SESSION_IO_NUMBERS_H_
 #define QUADRA_SESSION_IO_NUMBERS_H_
 

@@ -132,6 +132,7 @@ bool ElementOf(TfLiteType type, Element* element) {
     case kTfLiteInt8: *element = Element::kInt8; return true;
     case kTfLiteUInt8: *element = Element::kUInt8; return true;
     case kTfLiteInt64: *element = Element::kInt64; return true;
+    case kTfLiteFloat16: *element = Element::kFloat16; return true;
     default: return false;
   }
 }
@@ -365,7 +366,7 @@ Status Importer::State(int input, ValueId* value, bool quantized) {
   if (!HasInput(input) || !InputTensor(input).is_variable) return Operand(input, value);
   const TfLiteTensor& t = InputTensor(input);
   const bool has_integers = IsQuantized(t) || (t.type == kTfLiteInt16 && ScalesOf(t));
-  if (!has_integers) return Computed(InputIndex(input), kFloats, value);
+  if (!has_integers) return Computed(InputIndex(input), Only(Element::kFloat32), value);
   if (quantized) return QuantizedOperand(InputIndex(input), value);
   return Unsupported("its state '%s' is quantized %s; float32 is supported", NameOf(t),
                      TypeName(t.type));
@@ -612,7 +613,8 @@ Status Importer::CheckAlike(const std::vector<ValueId>& values) const {
   const Value& first = graph_->value(values[0]);
   for (ValueId id : values) {
     const Value& value = graph_->value(id);
-    if (value.element == first.element) continue;
+    if (value.element == first.element || (IsFloat(value.element) && IsFloat(first.element)))
+      continue;
     return InvalidModel("its operands are %s and %s", NameOf(first.element), NameOf(value.element));
   }
   return Status();

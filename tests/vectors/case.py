@@ -25,7 +25,7 @@ class Feed:
     step: float = 0.0
 
     def make(self, seed: str) -> np.ndarray:
-        if self.dtype != "float32":
+        if self.dtype not in ("float16", "float32"):
             values = (
                 generator(seed).integers(int(self.low), int(self.high), self.shape, endpoint=True).astype(self.dtype)
             )
@@ -38,7 +38,7 @@ class Feed:
         if self.special:
             spots = generator(seed + "/spots").permutation(flat.size)[: len(self.special)]
             flat[spots] = self.special[: len(spots)]
-        return values
+        return values.astype(self.dtype)
 
 
 @dataclass(frozen=True)
