@@ -43,7 +43,7 @@ def test_gemma3_with_one_head_of_keys_is_what_pytorch_computes(library, tmp_path
         nodes = done.read(schema.Verdicts).nodes
         assert all(node.on == "gpu" for node in nodes)
         named = [node for node in nodes if node.note]
-        assert len(named) == 2 - (signature != "decode") and all("what its name means" in node.note for node in named)
+        assert len(named) == 2 - (signature != "decode") and all("is meant" in node.note for node in named)
         made = {tensor.name: array for tensor, array in zip(done.tensors("outputs"), done.arrays("outputs"))}
         caches.update({name: made[name] for name in caches})
         return made

@@ -9,19 +9,18 @@ namespace quadra {
 
 // int16 only in states of quantised layers. float16 is how the interpreter keeps floats that
 // kernels have in the precision of the plan.
-enum class Element : uint8_t { kFloat32, kInt32, kBool, kInt8, kUInt8, kInt64, kInt16, kFloat16 };
-constexpr Element kLastElement = Element::kFloat16;
+enum class Element : uint8_t { kFloat32, kFloat16, kInt32, kBool, kInt8, kUInt8, kInt64, kInt16 };
 
 // "float32"; the words of graph texts.
 constexpr const char* NameOf(Element element) {
-  constexpr const char* kNames[] = {"float32", "int32", "bool",  "int8",
-                                    "uint8",   "int64", "int16", "float16"};
+  constexpr const char* kNames[] = {"float32", "float16", "int32", "bool",
+                                    "int8",    "uint8",   "int64", "int16"};
   return kNames[static_cast<int>(element)];
 }
 
 // Of one number in the interpreter's memory.
 constexpr size_t BytesOf(Element element) {
-  constexpr uint8_t kBytes[] = {4, 4, 1, 1, 1, 8, 2, 2};
+  constexpr uint8_t kBytes[] = {4, 2, 4, 1, 1, 1, 8, 2};
   return kBytes[static_cast<int>(element)];
 }
 
@@ -34,11 +33,9 @@ constexpr Elements kFloats = Only(Element::kFloat32) | Only(Element::kFloat16);
 constexpr Elements kInts = Only(Element::kInt32);
 constexpr Elements kBools = Only(Element::kBool);
 constexpr Elements kBytes = Only(Element::kInt8) | Only(Element::kUInt8);
-constexpr Elements kAllElements = 0xbf;  // without int16
+constexpr Elements kAllElements = 0x7f;  // without int16
 
-constexpr bool IsFloat(Element element) {
-  return element == Element::kFloat32 || element == Element::kFloat16;
-}
+constexpr bool IsFloat(Element element) { return element <= Element::kFloat16; }
 
 // How a kernel's tensor keeps a number. Floats are halfs where the precision says so; all other
 // elements are ints, never in half: that holds no whole number above 2048. A plan's inputs may be

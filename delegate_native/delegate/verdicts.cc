@@ -38,21 +38,21 @@ class Judgement {
       return;
     }
     const TfLiteIntArray* outputs = entry.node->outputs;
+    std::string note;
     Status status = CheckSizesKnown(entry);
-    if (status.ok()) status = Try(entry, verdict);
+    if (status.ok()) status = Try(verdict->node, entry, &note);
     verdict->on_gpu = status.ok();
     verdict->is_constant =
         status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
-    verdict->reason = status.message();
+    verdict->reason = status.ok() ? std::move(note) : status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
   }
 
-  Status Try(const ModelNodes::Entry& entry, Verdict* verdict) {
-    const int index = verdict->node;
+  Status Try(int index, const ModelNodes::Entry& entry, std::string* note) {
     scratch_ = Graph();
     Importer importer(context_, known_, &scratch_);
     QUADRA_RETURN_IF_ERROR(ImportNode(index, entry.node, entry.registration, &importer));
-    verdict->note = importer.note();
+    *note = importer.note();
     for (const auto& state : importer.states()) QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
@@ -174,7 +174,7 @@ QuadraVerdict ForC(int subgraph, const Verdict& verdict) {
           verdict.on_gpu,
           verdict.on_gpu ? verdict.partition : -1,
           verdict.on_gpu ? "" : verdict.reason.c_str(),
-          verdict.on_gpu ? verdict.note.c_str() : ""};
+          verdict.on_gpu ? verdict.reason.c_str() : ""};
 }
 
 std::vector<Verdict> NameNodes(const TfLiteContext& context, const ModelNodes& model) {

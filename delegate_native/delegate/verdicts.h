@@ -22,8 +22,8 @@ struct Verdict {
   // Its result is a constant, which this delegate folds: PlaceFoldedNodes says where the node goes.
   bool is_constant = false;
   int partition = -1;
-  std::string reason;  // why it is left to the CPU
-  std::string note;    // how the GPU computes it, where its op does not say that
+  // Why it is left to the CPU; on the GPU: how it is computed, where its op does not say that.
+  std::string reason;
 };
 
 // The same for C and for reports; its texts are those of `verdict`.

@@ -102,15 +102,15 @@ Status ImportNodes(int index, const ModelNodes& model, Importer* inner) {
   return Status();
 }
 
-constexpr char kAttention[] = "odml.scaled_dot_product_attention";
-
-Status ImportAttention(const TfLiteStablehloCompositeParams& params, Importer* importer) {
+Status ImportByName(const TfLiteStablehloCompositeParams& params, Importer* importer,
+                    ValueId* result) {
   FlexMap attributes;
   QUADRA_RETURN_IF_ERROR(attributes.Read(params.attributes, params.attributes_size));
-  return ImportAttention(attributes, importer);
+  return ImportAttention(attributes, importer, result);
 }
 
-Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importer* importer) {
+Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importer* importer,
+                           ValueId* result) {
   KnownTensors known;
   known.allows_quantized = importer->known()->allows_quantized;
   known.subgraphs = importer->known()->subgraphs;
@@ -129,32 +129,30 @@ Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importe
   QUADRA_RETURN_IF_ERROR(BindInputs(importer, model, subgraph.context(), &known, &inner));
   QUADRA_RETURN_IF_ERROR(ImportNodes(importer->index(), model, &inner));
   if (!inner.states().empty()) return Unsupported("its decomposition keeps a state");
-  const ValueId result = inner.ValueOf(model.outputs[0]);
-  if (result < 0) return InvalidModel("nobody makes its decomposition's output");
-  if (!inner.note().empty()) importer->Note(std::string(inner.note()));
-  return importer->AddNode("copy", {result}, {});
+  *result = inner.ValueOf(model.outputs[0]);
+  if (*result < 0) return InvalidModel("nobody makes its decomposition's output");
+  importer->Note(std::string(inner.note()));
+  return Status();
 }
 
 Status Import(Importer* importer) {
   const TfLiteStablehloCompositeParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Status status;
-  const bool has_meaning = params->name && strcmp(params->name, kAttention) == 0;
-  if (has_meaning) status = ImportAttention(*params, importer);
-  if (has_meaning && status.ok()) {
-    importer->Note(
-        Format("computed as what its name means, %s; its decomposition is not used", kAttention));
-  } else {
-    if (has_meaning) {
-      importer->Note(
-          Format("computed as its decomposition, which need not be what its name, %s, "
-                 "means: %s",
-                 kAttention, status.message().c_str()));
-    }
-    QUADRA_RETURN_IF_ERROR(ImportDecomposition(params, importer));
+  ValueId result = -1;
+  Status by_name;
+  const bool has_meaning =
+      params->name && strcmp(params->name, "odml.scaled_dot_product_attention") == 0;
+  if (has_meaning) by_name = ImportByName(*params, importer, &result);
+  const bool is_by_name = has_meaning && by_name.ok();
+  if (!is_by_name) QUADRA_RETURN_IF_ERROR(ImportDecomposition(params, importer, &result));
+  if (is_by_name) {
+    importer->Note(Format("computed as %s is meant; its decomposition is not used", params->name));
+  } else if (has_meaning) {
+    importer->Note(Format("computed as its decomposition, which need not be %s: %s", params->name,
+                          by_name.message().c_str()));
   }
   importer->known()->inlined.emplace(importer->index(), params->subgraph_index);
-  return Status();
+  return importer->AddNode("copy", {result}, {});
 }
 
 }  // namespace

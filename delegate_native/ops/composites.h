@@ -3,7 +3,7 @@
 #ifndef QUADRA_OPS_COMPOSITES_H_
 #define QUADRA_OPS_COMPOSITES_H_
 
-#include "delegate_native/base/status.h"
+#include "delegate_native/graph/graph.h"
 #include "delegate_native/ops/flex_map.h"
 
 namespace quadra {
@@ -12,7 +12,7 @@ class Importer;
 
 // If it does not know an attribute, a type or a size it fails, and has added no more than what
 // reads the inputs.
-Status ImportAttention(const FlexMap& attributes, Importer* importer);
+Status ImportAttention(const FlexMap& attributes, Importer* importer, ValueId* result);
 
 }  // namespace quadra
 

@@ -80,7 +80,7 @@ std::string NamesOf(Elements elements) {
   std::string names;
   for (int i = static_cast<int>(Element::kInt64); i >= 0; --i) {
     const Element element = static_cast<Element>(i);
-    if (!(elements & Only(element))) continue;
+    if (!(elements & Only(element)) || element == Element::kFloat16) continue;
     const int before = elements & (Only(element) - 1);
     names.insert(0, std::string(before == 0     ? ""
                                 : names.empty() ? " or "

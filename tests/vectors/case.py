@@ -26,10 +26,8 @@ class Feed:
 
     def make(self, seed: str) -> np.ndarray:
         if self.dtype not in ("float16", "float32"):
-            values = (
-                generator(seed).integers(int(self.low), int(self.high), self.shape, endpoint=True).astype(self.dtype)
-            )
-            values = np.asarray(values)
+            numbers = generator(seed).integers(int(self.low), int(self.high), self.shape, endpoint=True)
+            values = np.asarray(numbers).astype(self.dtype)
         else:
             values = generator(seed).uniform(self.low, self.high, self.shape).astype(np.float32)
         if self.step:
