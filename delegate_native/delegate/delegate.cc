@@ -155,10 +155,12 @@ void Delegate::Begin(int subgraph) {
     earlier_.clear();
     earlier_partitions_ = 0;
     backend_notes_.clear();
-    calls_.clear();
+    callers_.clear();
+    callees_.clear();
     called_.clear();
     run_.clear();
-    shares_.clear();
+    sizes_.clear();
+    owners_.clear();
   } else {
     earlier_partitions_ += now_.partitions.size();
     earlier_.push_back(std::move(now_));
@@ -190,15 +192,22 @@ Status Delegate::TryBackend(TfLiteContext* context, const std::shared_ptr<ModelN
     Log(2, "verdicts: %s", status.message().c_str());
     now_.partitions.clear();
   }
-  now_.verdicts =
-      Judge(context, *model, now_.gpu.target, precision_, options_.float32_nodes, known);
-  KeepOutsideOnCpu(options_, *model, &now_.verdicts);
+  now_.verdicts = JudgeWithOptions(context, *model, now_.gpu, known);
   status = MakePartitions(context, *model, known);
   // Where they cannot be saved, neither can plans, and their partitions say why.
   if ((status.ok() || status.code() == Code::kMiscompiled) && !key.empty()) {
     SaveVerdicts(CacheOf(options_), key, now_.verdicts, now_.partitions, status);
   }
   return status;
+}
+
+std::vector<Verdict> Delegate::JudgeWithOptions(TfLiteContext* context, const ModelNodes& model,
+                                                const Gpu& gpu, KnownTensors* known) const {
+  known->allows_quantized = options_.quantized_models_allowed != 0;
+  std::vector<Verdict> verdicts =
+      Judge(context, model, gpu.target, precision_, options_.float32_nodes, known);
+  KeepOutsideOnCpu(options_, model, &verdicts);
+  return verdicts;
 }
 
 std::string Delegate::VerdictsKey(const TfLiteContext& context, const ModelNodes& model) const {
@@ -249,12 +258,11 @@ Status Delegate::Apply(TfLiteContext* context) {
   Begin(subgraph);
   if (subgraph == 0 && HasSeveralSubgraphs(context)) {
     ReadCalls(context);
-    if (options_.max_delegated_partitions > 0) ShareOut(context);
+    if (options_.max_delegated_partitions > 0) MeasurePartitions(context);
   }
   const auto model = std::make_shared<ModelNodes>();
   QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
   KnownTensors known;
-  known.allows_quantized = options_.quantized_models_allowed != 0;
   Applied best;
   std::vector<std::vector<Verdict>> tried;
   for (Candidate& candidate : candidates_) {
@@ -332,7 +340,8 @@ void Delegate::ReadCalls(TfLiteContext* context) {
     for (const ModelNodes::Entry& entry : model.entries) {
       for (int subgraph : SubgraphsOf(entry)) {
         if (subgraph > 0) called_.insert(subgraph);
-        calls_.emplace_back(i, subgraph);
+        callers_.push_back(i);
+        callees_.push_back(subgraph);
       }
     }
   });
@@ -340,11 +349,15 @@ void Delegate::ReadCalls(TfLiteContext* context) {
 
 // Callers mostly come before what they call. Those that do not have no verdicts yet.
 bool Delegate::MayRun(int subgraph) const {
-  std::set<int> run = run_;
-  for (auto call = calls_.rbegin(); call != calls_.rend() && call->first > subgraph; ++call) {
-    if (!called_.count(call->first) || run.count(call->first)) run.insert(call->second);
+  std::vector<int> later;  // what these may run
+  const auto may_run = [&](int one) {
+    return !called_.count(one) || run_.count(one) ||
+           std::find(later.begin(), later.end(), one) != later.end();
+  };
+  for (size_t i = callers_.size(); i-- > 0 && callers_[i] > subgraph;) {
+    if (may_run(callers_[i])) later.push_back(callees_[i]);
   }
-  return !called_.count(subgraph) || run.count(subgraph);
+  return may_run(subgraph);
 }
 
 // What a node on the GPU stands for is a part of its partition.
@@ -360,30 +373,29 @@ Role Delegate::RoleOf(int subgraph) const {
   role.is_called = called_.count(subgraph) > 0;
   if (options_.max_delegated_partitions == 0) return role;
   role.most = options_.max_delegated_partitions;
-  if (!shares_.empty()) {
-    role.most = static_cast<int>(std::count_if(
-        shares_.begin(), shares_.end(), [=](const auto& one) { return one.second == subgraph; }));
+  if (sizes_.empty()) return role;
+  role.most = 0;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    int before = 0;  // of equal ones the first comes first
+    for (size_t j = 0; j < sizes_.size(); ++j) before += sizes_[j] > sizes_[i] - (j < i);
+    role.most += owners_[i] == subgraph && before < options_.max_delegated_partitions;
   }
   return role;
 }
 
 // The interpreter brings one subgraph after the other, each for good: so all are judged before the
 // first.
-void Delegate::ShareOut(TfLiteContext* context) {
+void Delegate::MeasurePartitions(TfLiteContext* context) {
   const auto usable = std::find_if(candidates_.begin(), candidates_.end(),
                                    [this](Candidate& one) { return Open(&one).ok(); });
   if (usable == candidates_.end()) return;
-  decltype(shares_) found;  // the largest first
   ForEachSubgraph(context, [&](int i, TfLiteContext* one) {
     ModelNodes model;
     if (!MayRun(i) || !ReadModel(one, &model).ok()) return;
     KnownTensors known;
-    known.allows_quantized = options_.quantized_models_allowed != 0;
-    std::vector<Verdict> verdicts =
-        Judge(one, model, usable->gpu.target, precision_, options_.float32_nodes, &known);
-    KeepOutsideOnCpu(options_, model, &verdicts);
-    Role role = RoleOf(i);
-    role.most = INT_MAX;
+    std::vector<Verdict> verdicts = JudgeWithOptions(one, model, usable->gpu, &known);
+    Role role;
+    role.is_called = called_.count(i) > 0;
     TfLiteDelegateParams* previews;
     int count;
     do {
@@ -391,15 +403,13 @@ void Delegate::ShareOut(TfLiteContext* context) {
     } while (KeepUnworthyOnCpu(options_, one, model, known, role, previews, count, &verdicts));
     for (int p = 0; p < count; ++p) {
       const int work = WorkOf(previews[p], verdicts);
-      const auto is_smaller = [](int size, const auto& one) { return size > one.first; };
-      const auto at = std::upper_bound(found.begin(), found.end(), work, is_smaller);
-      if (work > 0) found.insert(at, {work, i});
+      if (work == 0) continue;
+      sizes_.push_back(work);
+      owners_.push_back(i);
     }
     NoteRun(model, verdicts);
   });
   run_.clear();
-  found.resize(std::min(found.size(), static_cast<size_t>(options_.max_delegated_partitions)));
-  shares_ = std::move(found);
 }
 
 // A node that is left to the CPU has a reason for each backend that was tried.

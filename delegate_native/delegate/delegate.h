@@ -76,6 +76,8 @@ class Delegate {
   // What `candidate` makes of the model; not ok when nodes that it had accepted went back.
   Status TryBackend(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
                     KnownTensors* known, Candidate* candidate);
+  std::vector<Verdict> JudgeWithOptions(TfLiteContext* context, const ModelNodes& model,
+                                        const Gpu& gpu, KnownTensors* known) const;
   // The key that verdicts are kept under; empty: they are not kept.
   std::string VerdictsKey(const TfLiteContext& context, const ModelNodes& model) const;
   // What an earlier start made of the model, and what its TryBackend returned. Not ok: why it must
@@ -92,9 +94,9 @@ class Delegate {
   // Whether users or nodes on the CPU may run it.
   bool MayRun(int subgraph) const;
   void NoteRun(const ModelNodes& model, const std::vector<Verdict>& verdicts);
-  // Of a model of several subgraphs: how many partitions each may have, so that they are the
-  // largest of the model.
-  void ShareOut(TfLiteContext* context);
+  // Of a model of several subgraphs: how large the partitions of each would be, so that RoleOf can
+  // say how many of them are among the largest.
+  void MeasurePartitions(TfLiteContext* context);
   Role RoleOf(int subgraph) const;
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   void TellVerdicts() const;
@@ -114,10 +116,12 @@ class Delegate {
   std::vector<Applied> earlier_;  // subgraphs of the same model
   size_t earlier_partitions_ = 0;
   const std::shared_ptr<Buffers> buffers_ = std::make_shared<Buffers>();
-  std::vector<std::pair<int, int>> calls_;   // a subgraph, and one that a node of it runs
-  std::set<int> called_;                     // those; users run all others, and the main one
-  std::set<int> run_;                        // by nodes on the CPU, by the verdicts so far
-  std::vector<std::pair<int, int>> shares_;  // partitions that may be: size, subgraph; empty: any
+  // Subgraphs with nodes that run others; which they run; those once more: users run all others,
+  // and the main one; and those that nodes on the CPU run, by the verdicts so far.
+  std::vector<int> callers_, callees_;
+  std::set<int> called_, run_;
+  // Where their number is limited, the partitions of all subgraphs: how large they are, and whose.
+  std::vector<int> sizes_, owners_;
 };
 
 }  // namespace quadra

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 #include <utility>
 
 #include "delegate_native/base/clock.h"
@@ -59,31 +58,28 @@ struct Outside {
 Outside FindOutside(const TfLiteContext& context, const ModelNodes& model,
                     const KnownTensors& known, const Partition& partition) {
   Outside outside;
-  std::set<int> wanted;  // tensors
-  const auto follow = [&](int tensor) {
-    const bool is_constant =
-        context.tensors[tensor].allocation_type == kTfLiteMmapRo || known.constants.Has(tensor);
-    if (is_constant || Contains(partition.input_tensors, tensor)) return;
-    if (known.shapes.count(tensor)) wanted.insert(tensor);
-    else if (!Contains(outside.sources, tensor)) outside.sources.push_back(tensor);
-  };
+  std::vector<bool> wanted(context.tensors_size, false);
+  const auto is_wanted = [&](int tensor) { return wanted[static_cast<size_t>(tensor)]; };
   size_t left = partition.nodes.size();
   for (size_t i = model.plan.size(); i-- > 0;) {
     const ModelNodes::Entry& entry = model.entries[i];
     if (!entry.status.ok()) continue;
     const bool is_inside = left > 0 && partition.nodes[left - 1] == model.plan[i];
     left -= is_inside;
-    size_t made = 0;
-    for (int k = 0; k < entry.node->outputs->size; ++k) {
-      made += wanted.erase(entry.node->outputs->data[k]);
-    }
-    if (!is_inside && made == 0) continue;
+    const TfLiteIntArray& made = *entry.node->outputs;
+    if (!is_inside && std::none_of(made.data, made.data + made.size, is_wanted)) continue;
     if (!is_inside) outside.nodes.push_back(model.plan[i]);
     for (int k = 0; k < entry.node->inputs->size; ++k) {
       const int tensor = entry.node->inputs->data[k];
       if (tensor < 0) continue;
-      if (known.constants.IsSize(tensor)) wanted.insert(tensor);
-      else if (!is_inside) follow(tensor);
+      const bool is_constant =
+          context.tensors[tensor].allocation_type == kTfLiteMmapRo || known.constants.Has(tensor);
+      const bool is_end = is_inside || is_constant || Contains(partition.input_tensors, tensor);
+      if (known.constants.IsSize(tensor) || (!is_end && known.shapes.count(tensor))) {
+        wanted[static_cast<size_t>(tensor)] = true;
+      } else if (!is_end && !Contains(outside.sources, tensor)) {
+        outside.sources.push_back(tensor);
+      }
     }
   }
   std::reverse(outside.nodes.begin(), outside.nodes.end());

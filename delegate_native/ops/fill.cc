@@ -48,11 +48,13 @@ Status InferRange(Graph* graph, const Node& node) {
     const Value& value = graph->value(node.inputs[i]);
     given[i] = value.constant.get();
     if (!given[i]) {
-      return Unsupported("'%s' is computed while the model runs; it must be a constant",
-                         value.name.c_str());
+      return Unsupported(
+          "operand '%s' is computed while the model runs; it must be a constant of the model",
+          value.name.c_str());
     }
-    if (given[i]->size() != 1)
-      return InvalidModel("its input %zu is %zu numbers", i, given[i]->size());
+    if (given[i]->size() != 1) {
+      return InvalidModel("its input %d is %zu numbers", static_cast<int>(i), given[i]->size());
+    }
   }
   Value& out = graph->value(node.outputs[0]);
   out.element = given[0]->element();

@@ -90,9 +90,10 @@ Status ReadInts(const Graph& graph, Node* node) {
 Status CheckHeld(const Graph& graph) {
   for (const auto& [id, held] : graph.held) {
     const Value& value = graph.value(id);
-    const bool same = value.constant && value.constant->element() == held->element() &&
-                      (IsFloat(held->element()) ? *value.constant->floats() == *held->floats()
-                                                : value.constant->ints() == held->ints());
+    if (value.constant == held) continue;
+    const bool same =
+        value.constant && (IsFloat(value.element) ? *value.constant->floats() == *held->floats()
+                                                  : value.constant->ints() == held->ints());
     if (same) continue;
     return Unsupported("'%s' has other numbers for these shapes, which its reader cannot follow",
                        value.name.c_str());

@@ -107,7 +107,7 @@ class Comparison {
 // Floats in -1..1, bytes of all values; other ints may be indices: 0 and 1.
 void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memory) {
   uint32_t random = 1;
-  for (unsigned i = 0; i < inputs.size(); ++i) {
+  for (unsigned i = 0; i < plan.inputs()->size(); ++i) {
     const Element element = inputs[i].element;
     const fb::Io* io = plan.inputs()->Get(i);
     const fb::Tensor& tensor = *plan.tensors()->Get(static_cast<unsigned>(io->tensor()));
