@@ -135,12 +135,12 @@ def test_the_largest_partitions_of_all_subgraphs_are_those_that_stay(quadra, tmp
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_of_two_signatures_the_larger_stays(quadra, backend):
+def test_each_of_two_signatures_has_its_own_number_of_partitions(quadra, backend):
     outcome = quadra.run(model_of_signatures(), **options(backend=backend, max_delegated_partitions="1"))
     assert [(node["op"], node["on"]) for node in outcome.nodes] == [
         ("CONV_2D", "gpu"),
         ("TANH", "gpu"),
-        ("FULLY_CONNECTED", "cpu"),
+        ("FULLY_CONNECTED", "gpu"),
     ]
 
 

@@ -258,7 +258,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   Begin(subgraph);
   if (subgraph == 0 && HasSeveralSubgraphs(context)) {
     ReadCalls(context);
-    if (options_.max_delegated_partitions > 0) MeasurePartitions(context);
+    if (options_.max_delegated_partitions > 0 && !called_.empty()) MeasurePartitions(context);
   }
   const auto model = std::make_shared<ModelNodes>();
   QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
@@ -368,6 +368,15 @@ void Delegate::NoteRun(const ModelNodes& model, const std::vector<Verdict>& verd
   }
 }
 
+// A file may run in circles: no chain of calls is longer than there are calls.
+int Delegate::SignatureOf(int subgraph) const {
+  for (size_t i = 0; i < callees_.size() && called_.count(subgraph); ++i) {
+    const auto call = std::find(callees_.begin(), callees_.end(), subgraph);
+    subgraph = callers_[static_cast<size_t>(call - callees_.begin())];
+  }
+  return subgraph;
+}
+
 Role Delegate::RoleOf(int subgraph) const {
   Role role;
   role.is_called = called_.count(subgraph) > 0;
@@ -375,10 +384,14 @@ Role Delegate::RoleOf(int subgraph) const {
   role.most = options_.max_delegated_partitions;
   if (sizes_.empty()) return role;
   role.most = 0;
+  const int signature = SignatureOf(subgraph);
   for (size_t i = 0; i < sizes_.size(); ++i) {
+    if (owners_[i] != subgraph) continue;
     int before = 0;  // of equal ones the first comes first
-    for (size_t j = 0; j < sizes_.size(); ++j) before += sizes_[j] > sizes_[i] - (j < i);
-    role.most += owners_[i] == subgraph && before < options_.max_delegated_partitions;
+    for (size_t j = 0; j < sizes_.size(); ++j) {
+      before += sizes_[j] > sizes_[i] - (j < i) && SignatureOf(owners_[j]) == signature;
+    }
+    role.most += before < options_.max_delegated_partitions;
   }
   return role;
 }

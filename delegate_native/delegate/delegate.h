@@ -94,8 +94,10 @@ class Delegate {
   // Whether users or nodes on the CPU may run it.
   bool MayRun(int subgraph) const;
   void NoteRun(const ModelNodes& model, const std::vector<Verdict>& verdicts);
-  // Of a model of several subgraphs: how large the partitions of each would be, so that RoleOf can
-  // say how many of them are among the largest.
+  // The subgraph that users run, of those that may run this one the first.
+  int SignatureOf(int subgraph) const;
+  // Of a model whose subgraphs run others: how large the partitions of each would be, so that
+  // RoleOf can say how many of them are among their signature's largest.
   void MeasurePartitions(TfLiteContext* context);
   Role RoleOf(int subgraph) const;
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);

@@ -151,7 +151,6 @@ Status Import(Importer* importer) {
     importer->Note(Format("computed as its decomposition, which need not be %s: %s", params->name,
                           by_name.message().c_str()));
   }
-  importer->known()->inlined.emplace(importer->index(), params->subgraph_index);
   return importer->AddNode("copy", {result}, {});
 }
 
