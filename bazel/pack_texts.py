@@ -14,20 +14,22 @@ import sys
 import zlib
 from pathlib import Path
 
-# Whose first argument is a text.
-_CALLS = ("QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
-_CALL = re.compile(rf'\b(?:{"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
+# Whose first argument is a text; that of the first is one of kernels which phones' libraries have not.
+_OF_CPUS = "QUADRA_CPU_TEXT"
+_CALLS = (_OF_CPUS, "QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
+_CALL = re.compile(rf'\b({"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
 _LITERAL = re.compile(r'R"\((.*?)\)"|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
 _ROW = 24  # bytes in a line
 
 
-def texts(sources: list[str]) -> list[str]:
+def texts(sources: list[str], of_cpus: bool = True) -> list[str]:
     """The texts in sources' contents, each once, in their order."""
     found: dict[str, None] = {}
     for source in sources:
-        for literals in _CALL.findall(source):
+        for call, literals in _CALL.findall(source):
             parts = (raw if not quoted else ast.literal_eval(quoted) for raw, quoted in _LITERAL.findall(literals))
-            found["".join(parts)] = None
+            if of_cpus or call != _OF_CPUS:
+                found["".join(parts)] = None
     return list(found)
 
 
@@ -103,8 +105,14 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="not deflated: for programs with few texts")
     parser.add_argument("sources", nargs="+", type=Path)
     asked = parser.parse_args()
-    wanted = checked(texts([path.read_text(encoding="utf-8") for path in sorted(asked.sources)]))
-    print(plain(wanted) if asked.plain else packed(wanted))
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(asked.sources)}
+    wanted = checked(texts(list(sources.values())))
+    if asked.plain:
+        print(plain(wanted))
+    else:
+        of_phones = texts([text for path, text in sources.items() if not path.stem.endswith("_cpu")], of_cpus=False)
+        print('#include "delegate_native/base/cpu_shapes.h"', "#if QUADRA_CPU_SHAPES", packed(wanted), sep="\n")
+        print("#else", packed(of_phones), "#endif", sep="\n")
     print('.section .note.GNU-stack,"",%progbits')
 
 

@@ -2,10 +2,9 @@
 #ifndef QUADRA_BASE_CPU_SHAPES_H_
 #define QUADRA_BASE_CPU_SHAPES_H_
 
-namespace quadra {
-
 // Whether this library has kernels shaped for CPUs. On phones nothing would run them. Bazel's
 // config `phone` leaves them out of a host's library, too, so that what phones get runs in tests.
+// The assembler reads this as well.
 #ifndef QUADRA_CPU_SHAPES
 #if defined(__ANDROID__) && (defined(__arm__) || defined(__aarch64__))
 #define QUADRA_CPU_SHAPES 0
@@ -13,8 +12,13 @@ namespace quadra {
 #define QUADRA_CPU_SHAPES 1
 #endif
 #endif
+
+#ifndef __ASSEMBLER__
+namespace quadra {
+
 constexpr bool kHasCpuShapes = QUADRA_CPU_SHAPES;
 
 }  // namespace quadra
+#endif
 
 #endif  // QUADRA_BASE_CPU_SHAPES_H_

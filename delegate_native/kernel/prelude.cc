@@ -46,7 +46,7 @@ static inline float4 below(float4 v, float4 high) { return v > high ? high : v; 
 // For the kernels that are shaped for CPUs. OUTLINED is a body that is compiled once and called:
 // PoCL compiles a kernel three times. Wide vectors must be asked for by name, or such a function
 // falls back to half of them.
-const char* const kOpenClWide = QUADRA_TEXT(R"(
+const char* const kOpenClWide = QUADRA_CPU_TEXT(R"(
 typedef float16 vec16;
 typedef int16 ivec16;
 typedef uint16 uvec16;
@@ -61,7 +61,7 @@ typedef uint16 uvec16;
 
 // Wide kernels (OpenCL only) read single channels, quads and four quads at once from any place, so
 // these take pointers; "LANES" is what NAME_lanes is.
-const char* const kOpenClLanes = QUADRA_TEXT(R"(
+const char* const kOpenClLanes = QUADRA_CPU_TEXT(R"(
 #define LANES __global const float*
 #define lane_at(p) (*(p))
 typedef float4 __attribute__((aligned(4))) quad_anywhere;
@@ -86,7 +86,7 @@ const char* const kOpenClHalfs = QUADRA_TEXT(R"(
 #endif
 )");
 
-const char* const kOpenClHalfLanes = QUADRA_TEXT(R"(
+const char* const kOpenClHalfLanes = QUADRA_CPU_TEXT(R"(
 #define LANES __global const half*
 #define lane_at(p) vload_half(0, p)
 #define quad_at(p) vload_half4(0, p)
@@ -392,21 +392,21 @@ static inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, floa
     {"wide_below(",
      "static inline vec16 wide_below(vec16 v, vec16 high) { return v > high ? high : v; }\n", ""},
     {"wide_bounded(",
-     QUADRA_TEXT(R"(static inline vec16 wide_bounded(vec16 v, float low, float high) {
+     QUADRA_CPU_TEXT(R"(static inline vec16 wide_bounded(vec16 v, float low, float high) {
   v = v < low ? low : v;
   return v > high ? high : v;
 }
 )"),
      ""},
     {"wide_onto_grid(",
-     QUADRA_TEXT(
+     QUADRA_CPU_TEXT(
          R"(static inline vec16 wide_onto_grid(vec16 v, float inverse, float scale, float low, float high) {
   return onto_grid_of(vec16, v);
 }
 )"),
      ""},
     {"wide_with_zeros_from(",
-     QUADRA_TEXT(R"(static inline vec16 wide_with_zeros_from(vec16 v, int n) {
+     QUADRA_CPU_TEXT(R"(static inline vec16 wide_with_zeros_from(vec16 v, int n) {
   return vec16(with_zeros_from(v.s0123, n), with_zeros_from(v.s4567, n),
                with_zeros_from(v.s89ab, n), with_zeros_from(v.scdef, n));
 }

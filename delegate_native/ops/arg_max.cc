@@ -71,7 +71,7 @@ write_dst(result, x, y, s);
 )");
 // The same on CPUs for floats, where four pixels are one vector of sixteen lanes; the last ones go
 // the other way. $0 is how a number `v` beats `most`.
-constexpr const char* kQuadsAlongChannels = QUADRA_TEXT(R"(
+constexpr const char* kQuadsAlongChannels = QUADRA_CPU_TEXT(R"(
 int first = ((s / dst_s * dst_h + y) * dst_w + x) * dst_c + s % dst_s * 4;
 int plane = src_w * src_h, b = first / plane, p = first - b * plane;
 if (p + 4 <= plane) {
@@ -96,7 +96,7 @@ continue;
 }
 )");
 // On CPUs a work-item makes a pixel's results of neighbours in the source.
-constexpr const char* kAllSlices = QUADRA_TEXT(R"(
+constexpr const char* kAllSlices = QUADRA_CPU_TEXT(R"(
 int x = GLOBAL_X, y = GLOBAL_Y, b0 = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || b0 >= dst_b) { return; }
 )");

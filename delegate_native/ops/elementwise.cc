@@ -13,7 +13,7 @@
 namespace quadra {
 namespace {
 
-constexpr const char* kRow = QUADRA_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
+constexpr const char* kRow = QUADRA_CPU_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
 if (y >= dst_h || s >= dst_s * dst_b) { return; }
 write_row_dst(y, s);
 )");

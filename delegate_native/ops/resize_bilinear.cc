@@ -66,13 +66,13 @@ constexpr const char* kSlicePixel = QUADRA_TEXT(R"(
 )");
 
 // The same on CPUs, both slices in one vector; $0 bounds it.
-constexpr const char* kPairRow = QUADRA_TEXT(R"(
+constexpr const char* kPairRow = QUADRA_CPU_TEXT(R"(
 #define pair_at(x, y) vec8(read_src(x, y, s0), read_src(x, y, s1))
   vec8 left = vec8(0.0f);
   vec8 right = vec8(0.0f);
 )");
 
-constexpr const char* kPairPixel = QUADRA_TEXT(R"(
+constexpr const char* kPairPixel = QUADRA_CPU_TEXT(R"(
     if (x0 != seen) {
       left = right;
       if (x0 != seen + 1) {

@@ -8,7 +8,7 @@ namespace quadra {
 namespace {
 
 // CPU-shaped: a work-item does a row; GPU-shaped: one pixel of one slice.
-constexpr const char* kRow = QUADRA_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
+constexpr const char* kRow = QUADRA_CPU_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
 if (y >= $0_h || s >= $0_s * $0_b) { return; }
 int b = $3; int c = (s - b * $0_s) * 4;
 int x = 0;
@@ -35,7 +35,7 @@ if (c + 3 < src_c) { write_dst(v.w, i + 3); }
 )");
 // Colours on CPUs, of four pixels at once; the last ones would end behind the memory. $0 makes
 // floats of a vector of sixteen numbers.
-constexpr const char* kReadColours = QUADRA_TEXT(R"(
+constexpr const char* kReadColours = QUADRA_CPU_TEXT(R"(
 int first = (b * dst_h + y) * dst_w * 3, last = dst_b * dst_h * dst_w * 3 - 16;
 for (; x + 4 <= dst_w && first + x * 3 <= last; x += 4) {
 vec16 n = $0;
@@ -44,7 +44,7 @@ write_quads_dst(vec16(n.s012, 0.0f, n.s345, 0.0f, n.s678, 0.0f, n.s9ab, 0.0f), x
 )");
 // All channels of a pixel before the next: what is written follows on itself. Results are read by
 // $0 and go through $1.
-constexpr const char* kWriteRow = QUADRA_TEXT(R"(
+constexpr const char* kWriteRow = QUADRA_CPU_TEXT(R"(
 int y = GLOBAL_X; int b = GLOBAL_Y;
 if (y >= src_h || b >= src_b) { return; }
 int i = (b * src_h + y) * src_w * src_c;
