@@ -57,14 +57,13 @@ def test_branches(quadra, tmp_path, taken, backend):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"partition_{id}" for id in partitions)
 
 
-def loop(shape: tuple[int, ...], turn: Callable[[Model, Value], Value], around: bool = False) -> bytes:
+def loop(shape: tuple[int, ...], turn: Callable[[Model, Value], Value]) -> bytes:
     """What `turn` makes of a tensor, and of that again, as often as the first input says; the condition compares
-    integers. `around`: a node before the loop."""
+    integers."""
     model, until, body = Model(), Model(), Model()
     i, x = model.input((1,), "int32"), model.input(shape)
     made = model.value((1,), "int32"), model.value(shape)
-    given = model.unary("TANH", x) if around else x
-    model.several("WHILE", [i, given], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    model.several("WHILE", [i, x], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
     model.output(made[1])
     left, _ = until.input((1,), "int32"), until.input(shape)
     until.output(until.elementwise("GREATER", left, np.array([0], np.int32), to_bool=True))
@@ -115,23 +114,6 @@ def test_a_large_body_of_a_loop_runs_on_the_gpu(quadra, backend):
     outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
     assert {node["op"] for node in outcome.nodes if node["on"] == "gpu"} >= {"CONV_2D"}, outcome.nodes
     assert {node["op"] for node in outcome.nodes if node["subgraph"] == 1 and node["on"] != "gpu"} == {"GREATER"}
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("most", [1, 2, 3, 0])
-def test_the_largest_partitions_of_all_subgraphs_are_those_that_stay(quadra, tmp_path, most, backend):
-    """The body of the loop, then what stands around it and the condition, which are of one node each. Also from the cache."""
-    raw, feeds = loop(SHAPE, small_turn, around=True), [np.array([3], np.int32), constant("while/x", SHAPE)]
-    given = options(backend=backend, max_delegated_partitions=str(most), serialization_dir=str(tmp_path))
-    for _ in range(2):
-        outcome = quadra.run(raw, feeds, **given)
-        outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
-        on_gpu = [(node["subgraph"], node["op"]) for node in outcome.nodes if node["on"] == "gpu"]
-        body = [(2, op) for op in ("CONV_2D", "ADD", "TANH", "SUB")]
-        small = [(0, "TANH"), (1, "GREATER")][: most - 1 if most else 2]
-        assert sorted(on_gpu) == sorted(body + small), outcome.nodes
-        left = [node for node in outcome.nodes if node["on"] == "cpu" and node["op"] != "WHILE"]
-        assert all(f"max_delegated_partitions={most} largest" in node["reason"] for node in left), left
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -159,8 +159,6 @@ void Delegate::Begin(int subgraph) {
     callees_.clear();
     called_.clear();
     run_.clear();
-    sizes_.clear();
-    owners_.clear();
   } else {
     earlier_partitions_ += now_.partitions.size();
     earlier_.push_back(std::move(now_));
@@ -192,7 +190,10 @@ Status Delegate::TryBackend(TfLiteContext* context, const std::shared_ptr<ModelN
     Log(2, "verdicts: %s", status.message().c_str());
     now_.partitions.clear();
   }
-  now_.verdicts = JudgeWithOptions(context, *model, now_.gpu, known);
+  known->allows_quantized = options_.quantized_models_allowed != 0;
+  now_.verdicts =
+      Judge(context, *model, now_.gpu.target, precision_, options_.float32_nodes, known);
+  KeepOutsideOnCpu(options_, *model, &now_.verdicts);
   status = MakePartitions(context, *model, known);
   // Where they cannot be saved, neither can plans, and their partitions say why.
   if ((status.ok() || status.code() == Code::kMiscompiled) && !key.empty()) {
@@ -201,23 +202,12 @@ Status Delegate::TryBackend(TfLiteContext* context, const std::shared_ptr<ModelN
   return status;
 }
 
-std::vector<Verdict> Delegate::JudgeWithOptions(TfLiteContext* context, const ModelNodes& model,
-                                                const Gpu& gpu, KnownTensors* known) const {
-  known->allows_quantized = options_.quantized_models_allowed != 0;
-  std::vector<Verdict> verdicts =
-      Judge(context, model, gpu.target, precision_, options_.float32_nodes, known);
-  KeepOutsideOnCpu(options_, model, &verdicts);
-  return verdicts;
-}
-
 std::string Delegate::VerdictsKey(const TfLiteContext& context, const ModelNodes& model) const {
   // What is written to dump_dir begins with the graph.
   if (!CacheOf(options_).is_on() || !options_.dump_dir.empty()) return "";
   const std::string hash = HashOfModel(context, model);
   if (hash.empty()) return "";
-  const Role role = RoleOf(now_.subgraph);
-  const std::string options =
-      ToText(options_) + Format("\ncalled %d, partitions %d", role.is_called, role.most);
+  const std::string options = ToText(options_) + (IsCalled(now_.subgraph) ? "\ncalled" : "");
   return ModelCache::KeyOfVerdicts(hash, options, NameOf(precision_), now_.gpu.target,
                                    now_.gpu.backend->info());
 }
@@ -256,10 +246,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   const int subgraph = SubgraphOf(context);
   if (!MayRun(subgraph)) return Status();
   Begin(subgraph);
-  if (subgraph == 0 && HasSeveralSubgraphs(context)) {
-    ReadCalls(context);
-    if (options_.max_delegated_partitions > 0 && !called_.empty()) MeasurePartitions(context);
-  }
+  if (subgraph == 0 && HasSeveralSubgraphs(context)) ReadCalls(context);
   const auto model = std::make_shared<ModelNodes>();
   QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
   KnownTensors known;
@@ -351,7 +338,7 @@ void Delegate::ReadCalls(TfLiteContext* context) {
 bool Delegate::MayRun(int subgraph) const {
   std::vector<int> later;  // what these may run
   const auto may_run = [&](int one) {
-    return !called_.count(one) || run_.count(one) ||
+    return !IsCalled(one) || run_.count(one) ||
            std::find(later.begin(), later.end(), one) != later.end();
   };
   for (size_t i = callers_.size(); i-- > 0 && callers_[i] > subgraph;) {
@@ -366,63 +353,6 @@ void Delegate::NoteRun(const ModelNodes& model, const std::vector<Verdict>& verd
     if (verdicts[i].on_gpu) continue;
     for (int subgraph : SubgraphsOf(model.entries[i])) run_.insert(subgraph);
   }
-}
-
-// A file may run in circles: no chain of calls is longer than there are calls.
-int Delegate::SignatureOf(int subgraph) const {
-  for (size_t i = 0; i < callees_.size() && called_.count(subgraph); ++i) {
-    const auto call = std::find(callees_.begin(), callees_.end(), subgraph);
-    subgraph = callers_[static_cast<size_t>(call - callees_.begin())];
-  }
-  return subgraph;
-}
-
-Role Delegate::RoleOf(int subgraph) const {
-  Role role;
-  role.is_called = called_.count(subgraph) > 0;
-  if (options_.max_delegated_partitions == 0) return role;
-  role.most = options_.max_delegated_partitions;
-  if (sizes_.empty()) return role;
-  role.most = 0;
-  const int signature = SignatureOf(subgraph);
-  for (size_t i = 0; i < sizes_.size(); ++i) {
-    if (owners_[i] != subgraph) continue;
-    int before = 0;  // of equal ones the first comes first
-    for (size_t j = 0; j < sizes_.size(); ++j) {
-      before += sizes_[j] > sizes_[i] - (j < i) && SignatureOf(owners_[j]) == signature;
-    }
-    role.most += before < options_.max_delegated_partitions;
-  }
-  return role;
-}
-
-// The interpreter brings one subgraph after the other, each for good: so all are judged before the
-// first.
-void Delegate::MeasurePartitions(TfLiteContext* context) {
-  const auto usable = std::find_if(candidates_.begin(), candidates_.end(),
-                                   [this](Candidate& one) { return Open(&one).ok(); });
-  if (usable == candidates_.end()) return;
-  ForEachSubgraph(context, [&](int i, TfLiteContext* one) {
-    ModelNodes model;
-    if (!MayRun(i) || !ReadModel(one, &model).ok()) return;
-    KnownTensors known;
-    std::vector<Verdict> verdicts = JudgeWithOptions(one, model, usable->gpu, &known);
-    Role role;
-    role.is_called = called_.count(i) > 0;
-    TfLiteDelegateParams* previews;
-    int count;
-    do {
-      if (!Preview(one, verdicts, &previews, &count).ok()) return;
-    } while (KeepUnworthyOnCpu(options_, one, model, known, role, previews, count, &verdicts));
-    for (int p = 0; p < count; ++p) {
-      const int work = WorkOf(previews[p], verdicts);
-      if (work == 0) continue;
-      sizes_.push_back(work);
-      owners_.push_back(i);
-    }
-    NoteRun(model, verdicts);
-  });
-  run_.clear();
 }
 
 // A node that is left to the CPU has a reason for each backend that was tried.
@@ -496,7 +426,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
   TfLiteDelegateParams* previews;
   int count;
   QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
-  if (KeepUnworthyOnCpu(options_, context, model, *known, RoleOf(now_.subgraph), previews, count,
+  if (KeepUnworthyOnCpu(options_, context, model, *known, IsCalled(now_.subgraph), previews, count,
                         &now_.verdicts)) {
     *again = true;
     return Status();

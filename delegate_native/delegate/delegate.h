@@ -13,7 +13,6 @@
 #include "delegate_native/delegate/options.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
-#include "delegate_native/delegate/worthwhile.h"
 
 namespace quadra {
 
@@ -76,8 +75,6 @@ class Delegate {
   // What `candidate` makes of the model; not ok when nodes that it had accepted went back.
   Status TryBackend(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
                     KnownTensors* known, Candidate* candidate);
-  std::vector<Verdict> JudgeWithOptions(TfLiteContext* context, const ModelNodes& model,
-                                        const Gpu& gpu, KnownTensors* known) const;
   // The key that verdicts are kept under; empty: they are not kept.
   std::string VerdictsKey(const TfLiteContext& context, const ModelNodes& model) const;
   // What an earlier start made of the model, and what its TryBackend returned. Not ok: why it must
@@ -91,15 +88,10 @@ class Delegate {
   void KeepFailedOnCpu(const ModelNodes& model, const Partition& partition, const Status& status);
   void NumberPartitions();
   void ReadCalls(TfLiteContext* context);
+  bool IsCalled(int subgraph) const { return called_.count(subgraph) > 0; }
   // Whether users or nodes on the CPU may run it.
   bool MayRun(int subgraph) const;
   void NoteRun(const ModelNodes& model, const std::vector<Verdict>& verdicts);
-  // The subgraph that users run, of those that may run this one the first.
-  int SignatureOf(int subgraph) const;
-  // Of a model whose subgraphs run others: how large the partitions of each would be, so that
-  // RoleOf can say how many of them are among their signature's largest.
-  void MeasurePartitions(TfLiteContext* context);
-  Role RoleOf(int subgraph) const;
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   void TellVerdicts() const;
   Status Replace(TfLiteContext* context);
@@ -122,8 +114,6 @@ class Delegate {
   // and the main one; and those that nodes on the CPU run, by the verdicts so far.
   std::vector<int> callers_, callees_;
   std::set<int> called_, run_;
-  // Where their number is limited, the partitions of all subgraphs: how large they are, and whose.
-  std::vector<int> sizes_, owners_;
 };
 
 }  // namespace quadra

@@ -19,10 +19,6 @@ bool Contains(const TfLiteIntArray& list, int number) {
   return std::find(list.data, list.data + list.size, number) != list.data + list.size;
 }
 
-bool Works(const TfLiteDelegateParams& partition, const Verdict& verdict) {
-  return !verdict.is_constant && Contains(*partition.nodes_to_replace, verdict.node);
-}
-
 // Nobody but this delegate can run it: the interpreter has a place holder for a custom op that no
 // kernel was registered for.
 bool IsForeign(const TfLiteRegistration& registration) {
@@ -122,7 +118,9 @@ Weighed Weigh(const Estimate& estimate, const ModelNodes& model,
               const std::vector<Verdict>& verdicts, const TfLiteDelegateParams& partition) {
   Weighed weighed{&partition};
   for (size_t i = 0; i < verdicts.size(); ++i) {
-    if (!Works(partition, verdicts[i])) continue;
+    if (verdicts[i].is_constant || !Contains(*partition.nodes_to_replace, verdicts[i].node)) {
+      continue;
+    }
     ++weighed.work;
     weighed.is_foreign = weighed.is_foreign || IsForeign(*model.entries[i].registration);
     weighed.cpu_us += estimate.CpuUs(model.entries[i]);
@@ -147,20 +145,14 @@ void KeepOutsideOnCpu(const Options& options, const ModelNodes& model,
   if (any) PlaceFoldedNodes(model, verdicts);
 }
 
-int WorkOf(const TfLiteDelegateParams& partition, const std::vector<Verdict>& verdicts) {
-  return static_cast<int>(
-      std::count_if(verdicts.begin(), verdicts.end(),
-                    [&](const Verdict& verdict) { return Works(partition, verdict); }));
-}
-
 bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const ModelNodes& model,
-                       const KnownTensors& known, Role role, const TfLiteDelegateParams* previews,
-                       int count, std::vector<Verdict>* verdicts) {
+                       const KnownTensors& known, bool is_called,
+                       const TfLiteDelegateParams* previews, int count,
+                       std::vector<Verdict>* verdicts) {
   // A model in one piece is not weighed. A loop's body is entered again and again.
   const bool is_whole =
       count == 1 && previews->nodes_to_replace->size == static_cast<int>(model.entries.size());
-  if (is_whole && !role.is_called && role.most > 0 && options.min_nodes_per_partition == 0)
-    return false;
+  if (is_whole && !is_called && options.min_nodes_per_partition == 0) return false;
   const Estimate estimate(context, known);
   double model_us = 0;
   for (const ModelNodes::Entry& entry : model.entries) {
@@ -184,7 +176,7 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
   };
   auto best = std::max_element(order.begin(), order.end(), is_best);
   constexpr double kWorthStaying = 0.1;  // of the model's work
-  if (role.is_called || (best != order.end() && best->cpu_us < kWorthStaying * model_us)) {
+  if (is_called || (best != order.end() && best->cpu_us < kWorthStaying * model_us)) {
     best = order.end();
   }
   for (auto it = order.begin(); it != order.end() && !options.small_partitions_allowed; ++it) {
@@ -196,9 +188,10 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
   }
   int kept = 0;
   for (Weighed& weighed : order) {
-    if (weighed.reason.empty() && kept++ >= role.most) {
-      weighed.reason = Format("its partition is not among the max_delegated_partitions=%d largest",
-                              options.max_delegated_partitions);
+    const int most = options.max_delegated_partitions;
+    if (weighed.reason.empty() && most > 0 && kept++ >= most) {
+      weighed.reason =
+          Format("its partition is not among the max_delegated_partitions=%d largest", most);
     }
   }
   bool any = false;

@@ -188,7 +188,7 @@ public class GpuDelegateFactory implements DelegateFactory {
       return set("profile", profile ? "1" : "0");
     }
 
-    /** At most so many partitions in each signature, the largest first; 0: all. */
+    /** At most so many partitions of each subgraph, the largest first; 0: all. */
     public Options setMaxDelegatedPartitions(int count) {
       return set("max_delegated_partitions", Integer.toString(count));
     }
