@@ -88,7 +88,7 @@ inline void CheckFormat(const char*, ...) {}
 
 #define QUADRA_FIRST(first, ...) first
 
-// TextOf("a format of printf", arguments…): a part of a kernel's text.
+// TextOf("a format of printf", arguments…): one of the library's texts (texts.h), filled in.
 #define TextOf(...)                                       \
   ((false ? ::quadra::CheckFormat(__VA_ARGS__) : void()), \
    ::quadra::FormatOf(QUADRA_TEXT(QUADRA_FIRST(__VA_ARGS__, 0)), __VA_ARGS__))

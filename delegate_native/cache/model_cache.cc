@@ -38,7 +38,7 @@ Status LeaveUnchecked(Part, Part) { return Status(); }
 
 std::string KeyFor(const std::string& content, const std::string& precision, const GpuInfo& target,
                    const GpuInfo& device) {
-  return Format("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
+  return TextOf("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
                 static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
          content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
 }

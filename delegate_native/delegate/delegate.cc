@@ -294,7 +294,7 @@ Status Delegate::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
     status = partition->CheckBuffer(tensor, buffer);
     if (status.ok()) return status;
   }
-  return Status(status.code(), Format("bind a buffer to tensor %d: ", tensor) + status.message());
+  return Status(status.code(), TextOf("bind a buffer to tensor %d: ", tensor) + status.message());
 }
 
 Status Delegate::BindBuffer(int tensor, const QuadraBuffer* buffer) {

@@ -157,7 +157,7 @@ std::string WhyNotConstant(const ModelNodes& model, size_t i,
     if (std::none_of(inputs->data, inputs->data + inputs->size, is_made)) continue;
     is_read = true;
     if (!verdicts[j].on_gpu) {
-      return Format("its result is a constant that node %d (%s) reads on the CPU", model.plan[j],
+      return TextOf("its result is a constant that node %d (%s) reads on the CPU", model.plan[j],
                     verdicts[j].op.c_str());
     }
   }

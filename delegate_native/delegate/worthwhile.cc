@@ -139,7 +139,7 @@ void KeepOutsideOnCpu(const Options& options, const ModelNodes& model,
   for (Verdict& verdict : *verdicts) {
     if (!verdict.on_gpu || (verdict.node >= first && verdict.node <= last)) continue;
     verdict.on_gpu = verdict.is_constant = false;
-    verdict.reason = Format("only the nodes %d to %d may run on the GPU", first, last);
+    verdict.reason = TextOf("only the nodes %d to %d may run on the GPU", first, last);
     any = true;
   }
   if (any) PlaceFoldedNodes(model, verdicts);
@@ -167,7 +167,7 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
   }
   for (Weighed& weighed : order) {
     if (weighed.work < options.min_nodes_per_partition) {
-      weighed.reason = Format("its partition has nodes: %d; min_nodes_per_partition is %d",
+      weighed.reason = TextOf("its partition has nodes: %d; min_nodes_per_partition is %d",
                               weighed.work, options.min_nodes_per_partition);
     }
   }
@@ -181,7 +181,7 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
   }
   for (auto it = order.begin(); it != order.end() && !options.small_partitions_allowed; ++it) {
     if (it == best || !it->reason.empty() || it->cpu_us >= it->border_us) continue;
-    it->reason = Format(
+    it->reason = TextOf(
         "its partition (nodes: %d) is too small: the CPU needs about %d us for it, the way to the "
         "GPU and back about %d us (small_partitions_allowed=1 keeps it)",
         it->work, static_cast<int>(it->cpu_us), static_cast<int>(it->border_us));
@@ -191,7 +191,7 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
     const int most = options.max_delegated_partitions;
     if (weighed.reason.empty() && most > 0 && kept++ >= most) {
       weighed.reason =
-          Format("its partition is not among the max_delegated_partitions=%d largest", most);
+          TextOf("its partition is not among the max_delegated_partitions=%d largest", most);
     }
   }
   bool any = false;

@@ -2,8 +2,8 @@
 
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
-#include "delegate_native/kernel/constructors.h"
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/constructors.h"
 #include "delegate_native/kernel/prelude.h"
 #include "delegate_native/kernel/renderer.h"
 

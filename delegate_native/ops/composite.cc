@@ -95,7 +95,7 @@ Status ImportNodes(int index, const ModelNodes& model, Importer* inner) {
     if (status.ok()) status = ImportNode(index, entry.node, entry.registration, inner);
     if (status.ok()) continue;
     const TfLiteRegistration& op = *entry.registration;
-    return Status(status.code(), Format("node %d (%s) of its decomposition: %s", model.plan[i],
+    return Status(status.code(), TextOf("node %d (%s) of its decomposition: %s", model.plan[i],
                                         OpName(op.builtin_code, op.custom_name).c_str(),
                                         status.message().c_str()));
   }
@@ -146,9 +146,9 @@ Status Import(Importer* importer) {
   const bool is_by_name = has_meaning && by_name.ok();
   if (!is_by_name) QUADRA_RETURN_IF_ERROR(ImportDecomposition(params, importer, &result));
   if (is_by_name) {
-    importer->Note(Format("computed as %s is meant; its decomposition is not used", params->name));
+    importer->Note(TextOf("computed as %s is meant; its decomposition is not used", params->name));
   } else if (has_meaning) {
-    importer->Note(Format("computed as its decomposition, which need not be %s: %s", params->name,
+    importer->Note(TextOf("computed as its decomposition, which need not be %s: %s", params->name,
                           by_name.message().c_str()));
   }
   return importer->AddNode("copy", {result}, {});

@@ -160,7 +160,7 @@ Status AddComputed(Importer* importer, const char* op, ValueId src, Attributes a
 extern const Op kComputedConvOp;
 const Op kComputedConvOp = {
     .name = "computed_conv",
-    .attributes = "stride padding",
+    .attributes = QUADRA_TEXT("stride padding"),
     .shape = InferShape,
     .kernels = Kernels,
 };
@@ -168,7 +168,7 @@ const Op kComputedConvOp = {
 extern const Op kComputedDepthwiseOp;
 const Op kComputedDepthwiseOp = {
     .name = "computed_depthwise",
-    .attributes = "stride padding",
+    .attributes = QUADRA_TEXT("stride padding"),
     .shape = InferShape,
     .kernels = Kernels,
 };
@@ -176,7 +176,7 @@ const Op kComputedDepthwiseOp = {
 extern const Op kComputedTransposeConvOp;
 const Op kComputedTransposeConvOp = {
     .name = "computed_transpose_conv",
-    .attributes = "stride padding",
+    .attributes = QUADRA_TEXT("stride padding"),
     .shape = InferTransposed,
     .kernels = TransposedKernels,
 };

@@ -18,6 +18,7 @@
 // the weights for all of them.
 #include <utility>
 
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_conv2d.h"
@@ -127,7 +128,7 @@ const Op kConv2dOp = {
     .builtins = {kTfLiteBuiltinConv2d, -1},
     .max_version = 8,
     .params_bytes = sizeof(TfLiteConvParams),
-    .attributes = "stride padding",
+    .attributes = QUADRA_TEXT("stride padding"),
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,

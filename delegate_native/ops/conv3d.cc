@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/conv_phases.h"
 #include "delegate_native/ops/window.h"
@@ -126,7 +127,7 @@ const Op kConv3dOp = {
     .builtins = {kTfLiteBuiltinConv3d, -1},
     .max_version = 1,
     .params_bytes = sizeof(TfLiteConv3DParams),
-    .attributes = "stride padding dilation stride_z dilation_z",
+    .attributes = QUADRA_TEXT("stride padding dilation stride_z dilation_z"),
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
@@ -139,7 +140,7 @@ const Op kConv3dTransposeOp = {
     .builtins = {kTfLiteBuiltinConv3dTranspose, -1},
     .max_version = 1,
     .params_bytes = sizeof(TfLiteConv3DParams),
-    .attributes = "shape stride padding dilation stride_z dilation_z",
+    .attributes = QUADRA_TEXT("shape stride padding dilation stride_z dilation_z"),
     .import = Import,
     .shape = InferTransposed3d,
     .kernels = TransposedKernels,

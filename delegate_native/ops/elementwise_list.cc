@@ -344,7 +344,7 @@ const Op kElementwiseOps[] = {
     Unary(
         "hard_swish", kTfLiteBuiltinHardSwish, 1,
         QUADRA_TEXT("$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)")),
-    With(ImportLeakyRelu, "alpha",
+    With(ImportLeakyRelu, QUADRA_TEXT("alpha"),
          Unary("leaky_relu", kTfLiteBuiltinLeakyRelu, 2,
                QUADRA_TEXT("above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),
          sizeof(TfLiteLeakyReluParams)),
@@ -357,7 +357,7 @@ const Op kElementwiseOps[] = {
      .builtins = {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1,
                   kTfLiteBuiltinRelu0To1, -1},
      .max_version = 3,
-     .attributes = "low high",
+     .attributes = QUADRA_TEXT("low high"),
      .import = ImportClamp,
      .shape = BroadcastShape,
      .formula = QUADRA_TEXT("bounded($a, $low, $high)"),
@@ -381,7 +381,7 @@ const Op kElementwiseOps[] = {
     Unary("tanh", kTfLiteBuiltinTanh, 3, QUADRA_TEXT("tanh(bounded($a, -10.0f, 10.0f))")),
     // What is half way between two steps hangs on the last bit of the product, so it is the CPU's:
     // no compiler can join it with the addition through `below`.
-    With(ImportFakeQuant, "low scale inverse steps",
+    With(ImportFakeQuant, QUADRA_TEXT("low scale inverse steps"),
          Unary(
              "fake_quant", kTfLiteBuiltinFakeQuant, 2,
              QUADRA_TEXT(
@@ -434,18 +434,18 @@ const Op kElementwiseOps[] = {
               QUADRA_TEXT("choose(is_less(magnitude($a), vec4(2147483648.0f)), to_int($a), "
                           "to_int($a * vec4(0.5f) - floor($a * vec4(2.3283064365386963e-10f)) * "
                           "vec4(2147483648.0f)) << 1)"))),
-    With(ImportQuantize, "scale inverse low high",
+    With(ImportQuantize, QUADRA_TEXT("scale inverse low high"),
          Unary("requantize", kTfLiteBuiltinQuantize, 3,
                QUADRA_TEXT("onto_grid($a, $inverse, $scale, $low, $high)"))),
     // From floats that the integers stand for, and to them.
     Makes(
         Result::kDeclared,
-        With(nullptr, "scale inverse zero low high",
+        With(nullptr, QUADRA_TEXT("scale inverse zero low high"),
              Unary(
                  "quantize", kNone, 0,
                  QUADRA_TEXT(
                      "to_int(onto_grid($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))")))),
-    With(ImportDequantize, "scale zero",
+    With(ImportDequantize, QUADRA_TEXT("scale zero"),
          Makes(Result::kDeclared, Row("dequantize", kTfLiteBuiltinDequantize, 9, 1, kBytes, "$a",
                                       QUADRA_TEXT("(to_float($a) - vec4($zero)) * vec4($scale)")))),
 };

@@ -1,5 +1,6 @@
 // EXPAND_DIMS, SQUEEZE: axes of length 1, put in or taken out. PACK: an axis put into several
 // tensors, which are then concatenated along it.
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/reshape.h"
 
@@ -95,7 +96,7 @@ const Op kExpandDimsOp = {
     .name = "expand_dims",
     .builtins = {kTfLiteBuiltinExpandDims, -1},
     .max_version = 1,
-    .attributes = "axis",
+    .attributes = QUADRA_TEXT("axis"),
     .import = Import,
     .shape = InferShape,
     .kernels = ReshapeKernels,
@@ -113,7 +114,7 @@ const Op kSqueezeOp = {
     .builtins = {kTfLiteBuiltinSqueeze, -1},
     .max_version = 2,
     .params_bytes = sizeof(TfLiteSqueezeParams),
-    .attributes = "axes",
+    .attributes = QUADRA_TEXT("axes"),
     .import = ImportSqueeze,
     .shape = InferSqueezed,
     .kernels = ReshapeKernels,

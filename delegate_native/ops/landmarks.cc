@@ -229,9 +229,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kLandmarksToMatrixOp;
 const Op kLandmarksToMatrixOp = {
     .name = "landmarks_to_matrix",
-    .custom = "Landmarks2TransformMatrix",
+    .custom = QUADRA_TEXT("Landmarks2TransformMatrix"),
     .max_version = 2,
-    .attributes = "size eyes scale target subset",
+    .attributes = QUADRA_TEXT("size eyes scale target subset"),
     .import = ImportMatrix,
     .shape = InferMatrix,
     .kernels = MatrixKernels,
@@ -240,9 +240,9 @@ const Op kLandmarksToMatrixOp = {
 extern const Op kTransformTensorOp;
 const Op kTransformTensorOp = {
     .name = "transform_tensor",
-    .custom = "TransformTensorBilinear",
+    .custom = QUADRA_TEXT("TransformTensorBilinear"),
     .max_version = 2,
-    .attributes = "size",
+    .attributes = QUADRA_TEXT("size"),
     .import = ImportCut,
     .shape = InferCut,
     .kernels = Kernels,
@@ -251,7 +251,7 @@ const Op kTransformTensorOp = {
 extern const Op kTransformLandmarksOp;
 const Op kTransformLandmarksOp = {
     .name = "transform_landmarks",
-    .custom = "TransformLandmarks",
+    .custom = QUADRA_TEXT("TransformLandmarks"),
     .max_version = 2,
     .import = ImportMoved,
     .shape = InferMoved,

@@ -146,8 +146,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kMaxPoolPlaceOp;
 const Op kMaxPoolPlaceOp = {
     .name = "max_pool_place",
-    .custom = "MaxPoolingWithArgmax2D",
-    .attributes = "filter stride padding",
+    .custom = QUADRA_TEXT("MaxPoolingWithArgmax2D"),
+    .attributes = QUADRA_TEXT("filter stride padding"),
     .import = Import,
     .shape = InferPool,
     .kernels = PlaceKernels,
@@ -156,8 +156,8 @@ const Op kMaxPoolPlaceOp = {
 extern const Op kMaxUnpool2dOp;
 const Op kMaxUnpool2dOp = {
     .name = "max_unpool2d",
-    .custom = "MaxUnpooling2D",
-    .attributes = "filter stride",
+    .custom = QUADRA_TEXT("MaxUnpooling2D"),
+    .attributes = QUADRA_TEXT("filter stride"),
     .import = ImportUnpool,
     .shape = InferShape,
     .kernels = Kernels,

@@ -296,7 +296,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kRecurrentOp;
 const Op kRecurrentOp = {
     .name = "recurrent",
-    .attributes = "variant sizes cell_clip projection_clip time_axis",
+    .attributes = QUADRA_TEXT("variant sizes cell_clip projection_clip time_axis"),
     .shape = InferShape,
     .kernels = Kernels,
 };

@@ -279,7 +279,7 @@ const Op kReduceOp = {
                  kTfLiteBuiltinReduceMin, -1},
     .max_version = 3,
     .params_bytes = sizeof(TfLiteReducerParams),
-    .attributes = "kind axes keep_dims",
+    .attributes = QUADRA_TEXT("kind axes keep_dims"),
     .import = Import,
     .shape = InferReduced,
     .kernels = Kernels,

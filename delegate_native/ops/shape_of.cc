@@ -1,4 +1,5 @@
 // SHAPE, RANK: what is known of a tensor before it is computed. Nodes that read it are folded, too.
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -39,7 +40,7 @@ const Op kShapeOp = {
     .name = "shape_of",
     .builtins = {kTfLiteBuiltinShape, kTfLiteBuiltinRank, -1},
     .max_version = 1,
-    .attributes = "rank",
+    .attributes = QUADRA_TEXT("rank"),
     .import = Import,
     .shape = InferShape,
     .result = Result::kDeclared,

@@ -1,4 +1,5 @@
 // SPLIT, SPLIT_V, UNPACK: a tensor in parts along one axis. Each part is a node of its own.
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/ops/slice.h"
@@ -138,7 +139,7 @@ const Op kSplitOp = {
     .builtins = {kTfLiteBuiltinSplit, -1},
     .max_version = 4,
     .params_bytes = sizeof(TfLiteSplitParams),
-    .attributes = "axis part parts",
+    .attributes = QUADRA_TEXT("axis part parts"),
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,

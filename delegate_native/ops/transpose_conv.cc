@@ -199,7 +199,7 @@ const Op kTransposeConvOp = {
     .builtins = {kTfLiteBuiltinTransposeConv, -1},
     .max_version = 4,
     .params_bytes = sizeof(TfLiteTransposeConvParams),
-    .attributes = "stride padding",
+    .attributes = QUADRA_TEXT("stride padding"),
     .import = Import,
     .shape = InferTransposed,
     .kernels = Kernels,
@@ -210,7 +210,7 @@ const Op kTransposeConvOp = {
 extern const Op kTransposeConvBiasOp;
 const Op kTransposeConvBiasOp = {
     .name = "transpose_conv_bias",
-    .custom = "Convolution2DTransposeBias",
+    .custom = QUADRA_TEXT("Convolution2DTransposeBias"),
     .import = ImportCustom,
 };
 

@@ -32,7 +32,7 @@ bool ShrinkGroups(const Refused& refused, Revision* next) {
     if (!fits) return false;
     groups[one.index] = less;
     next->notes.push_back(
-        Format("%s: the driver refuses groups of %d x %d x %d and gets %d x %d x %d",
+        TextOf("%s: the driver refuses groups of %d x %d x %d and gets %d x %d x %d",
                dispatch.name()->c_str(), group[0], group[1], group[2], less[0], less[1], less[2]));
   }
   return !refused.refusal.dispatches.empty();
@@ -51,7 +51,7 @@ bool StopSharing(const Refused& refused, Revision* next) {
     next->request.shares_sums = false;
     next->request.groups.clear();  // its dispatches are others
     next->notes.push_back(
-        Format("%s: the driver may refuse its group; each work-item adds up its own sum",
+        TextOf("%s: the driver may refuse its group; each work-item adds up its own sum",
                dispatch.name()->c_str()));
     return true;
   }
@@ -69,7 +69,7 @@ bool LimitGroups(const Refused& refused, Revision* next) {
     }
     next->request.most_items = one.most_items;
     next->request.groups.clear();
-    next->notes.push_back(Format("%s: the driver refuses its group; none has more than %d",
+    next->notes.push_back(TextOf("%s: the driver refuses its group; none has more than %d",
                                  dispatch.name()->c_str(), one.most_items));
     return true;
   }
@@ -82,7 +82,7 @@ bool StopHalf(const Refused& refused, Revision* next) {
   next->request.groups.clear();
   const auto& dispatches = refused.refusal.dispatches;
   next->notes.push_back(
-      Format("%s: the driver may refuse float16 arithmetic; float32 is computed",
+      TextOf("%s: the driver may refuse float16 arithmetic; float32 is computed",
              dispatches.empty() ? "a kernel" : refused.At(dispatches[0].index).name()->c_str()));
   return true;
 }

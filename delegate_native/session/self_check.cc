@@ -74,7 +74,7 @@ class Comparison {
     const auto& nodes = *plan_.dispatches()->Get(static_cast<unsigned>(check.first))->nodes();
     auto one = std::make_unique<Miscompiled>();
     one->nodes.assign(nodes.data(), nodes.data() + nodes.size());
-    one->why = Format(
+    one->why = TextOf(
         "self_check: %s computes wrong numbers: %zu of %zu are off, by up to %g where the largest is "
         "%g; driver: %s; next: inv bisect",
         KernelsOf(check).c_str(), differ, plain.size(), difference, largest, driver_.c_str());

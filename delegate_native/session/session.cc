@@ -412,7 +412,7 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   cached_ = "hit";
   is_hit_ = true;
   if (programs_.compiled > 0) {
-    cached_ += Format(", but %d of %u programs were compiled", programs_.compiled,
+    cached_ += TextOf(", but %d of %u programs were compiled", programs_.compiled,
                       fb::GetPlan(plan->data())->programs()->size());
     if (of_another_driver) cached_ += ": the driver is another one";
     if (programs_.refused > 0) cached_ += Format(": the driver refused %d", programs_.refused);

@@ -128,7 +128,7 @@ Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {
                  constant ? buffer.data()->data() : nullptr,
                  constant ? GL_STATIC_DRAW : GL_DYNAMIC_COPY);
   return CheckGl(
-      gl_, Format("make a buffer of %llu bytes", static_cast<unsigned long long>(buffer.bytes()))
+      gl_, TextOf("make a buffer of %llu bytes", static_cast<unsigned long long>(buffer.bytes()))
                .c_str());
 }
 
@@ -140,7 +140,7 @@ Status GlExecutable::MakeImage(const fb::Buffer& buffer, GLuint* made) {
   gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
   gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
   return CheckGl(
-      gl_, Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str());
+      gl_, TextOf("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str());
 }
 
 GlExecutable::Port GlExecutable::PortOf(const fb::Io& io) const {

@@ -13,7 +13,7 @@ std::string Call(const fb::Kernel& kernel, ClCommonEntry* common) {
   int numbers = 0, buffers = 0;
   for (const flatbuffers::String* type : *kernel.parameters()) {
     if (type->str() == "int") text += Format("given.number[%d], ", numbers++);
-    else if (type->str() == "float") text += Format("as_float(given.number[%d]), ", numbers++);
+    else if (type->str() == "float") text += TextOf("as_float(given.number[%d]), ", numbers++);
     else text += "(" + type->str() + Format(")buffer_%d, ", buffers++);
   }
   common->numbers = std::max(common->numbers, numbers);
@@ -37,9 +37,9 @@ ClCommonEntry MakeCommonEntry(const std::vector<const fb::Kernel*>& kernels) {
     common.kernels.push_back(kernel->entry()->str());
   }
   std::string buffers;
-  for (int i = 0; i < common.buffers; ++i) buffers += Format(", __global float* buffer_%d", i);
+  for (int i = 0; i < common.buffers; ++i) buffers += TextOf(", __global float* buffer_%d", i);
   common.source =
-      Format("struct numbers { int entry, number[%d]; };\n", std::max(common.numbers, 1)) +
+      TextOf("struct numbers { int entry, number[%d]; };\n", std::max(common.numbers, 1)) +
       "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid " + ClCommonEntry::name() +
       "(struct numbers given" + buffers + ") {\n" +
       "int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);\n" +

@@ -107,7 +107,7 @@ Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memo
   cl_mem raw = cl_.CreateBuffer(context_->context.get(), flags, buffer.bytes(), data, &code);
   if (!raw || code != CL_SUCCESS) {
     const auto bytes = static_cast<unsigned long long>(buffer.bytes());
-    return context_->Failed(Format("make a buffer of %llu bytes", bytes).c_str(), code);
+    return context_->Failed(TextOf("make a buffer of %llu bytes", bytes).c_str(), code);
   }
   *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
   return Status();
@@ -127,7 +127,7 @@ Status ClExecutable::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memor
       cl_.CreateImage(context_->context.get(), CL_MEM_READ_WRITE, &format, &desc, nullptr, &code);
   if (!raw || code != CL_SUCCESS) {
     return context_->Failed(
-        Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
+        TextOf("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
   }
   *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
   return Status();
@@ -143,7 +143,7 @@ Status ClExecutable::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) 
   cl_mem raw = cl_.CreateSubBuffer(buffers_[static_cast<size_t>(region.buffer())].get(), 0,
                                    CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
   if (!raw || code != CL_SUCCESS) {
-    return context_->Failed(Format("take %zu bytes at %zu of a buffer of %llu", bounds.size,
+    return context_->Failed(TextOf("take %zu bytes at %zu of a buffer of %llu", bounds.size,
                                    bounds.origin, static_cast<unsigned long long>(buffer.bytes()))
                                 .c_str(),
                             code);
@@ -252,7 +252,7 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
   cl_kernel raw = cl_.CreateKernel(built.program.get(), entry, &code);
   if (!raw || code != CL_SUCCESS) {
     return context_->Failed(
-        Format("find the kernel %s of %s", entry, dispatch.name()->c_str()).c_str(), code);
+        TextOf("find the kernel %s of %s", entry, dispatch.name()->c_str()).c_str(), code);
   }
   launches_.emplace_back();
   Launch& launch = launches_.back();

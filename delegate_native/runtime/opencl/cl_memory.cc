@@ -27,7 +27,7 @@ class ClMemory : public DeviceMemory {
                                bytes_, nullptr, &code);
     if (!object_ || code != CL_SUCCESS) {
       object_ = nullptr;
-      return context_->Failed(Format("make a buffer of %zu bytes", bytes_).c_str(), code);
+      return context_->Failed(TextOf("make a buffer of %zu bytes", bytes_).c_str(), code);
     }
     own_ = ClHandle<cl_mem>(object_, cl_.ReleaseMemObject);
     return Status();
