@@ -386,11 +386,16 @@ static inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, floa
 )")},
 #if QUADRA_CPU_SHAPES
     // The same of four pixels, where CPU-shaped kernels write them at once.
-    {"four_of(", "static inline vec16 four_of(vec4 v) { return vec16(v, v, v, v); }\n", ""},
+    {"four_of(", QUADRA_TEXT("static inline vec16 four_of(vec4 v) { return vec16(v, v, v, v); }\n"),
+     ""},
     {"wide_above(",
-     "static inline vec16 wide_above(vec16 v, vec16 low) { return v < low ? low : v; }\n", ""},
+     QUADRA_TEXT(
+         "static inline vec16 wide_above(vec16 v, vec16 low) { return v < low ? low : v; }\n"),
+     ""},
     {"wide_below(",
-     "static inline vec16 wide_below(vec16 v, vec16 high) { return v > high ? high : v; }\n", ""},
+     QUADRA_TEXT(
+         "static inline vec16 wide_below(vec16 v, vec16 high) { return v > high ? high : v; }\n"),
+     ""},
     {"wide_bounded(",
      QUADRA_CPU_TEXT(R"(static inline vec16 wide_bounded(vec16 v, float low, float high) {
   v = v < low ? low : v;

@@ -42,7 +42,8 @@ class GlesRenderer : public Renderer {
       Define(name, "read_$(X, Y, S)", element);
       DefineWalk(name, false, Element(view, view == View::kMemory ? "P" : "(P)", half, false));
     } else {
-      const char* value = half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
+      const char* value =
+          half ? QUADRA_TEXT("uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));") : "e_v;";
       Define(name, "write_$(VALUE, X, Y, S)", WriteText(i, Format("$_data[%s] = %s", at, value)));
     }
   }
@@ -141,7 +142,8 @@ class GlesRenderer : public Renderer {
     if (tensor.access == Access::kRead) {
       Declare(tensor.name,
               TextOf("layout(binding = %d) uniform highp %ssampler2D $_data;\n", sampler_++, ints));
-      Define(tensor.name, "read_$(X, Y, S)", "texelFetch($_data, ivec2((X), (S) * $_h + (Y)), 0)");
+      Define(tensor.name, "read_$(X, Y, S)",
+             QUADRA_TEXT("texelFetch($_data, ivec2((X), (S) * $_h + (Y)), 0)"));
       DefineWalk(tensor.name, true, "texelFetch($_data, (P), 0)");
       return;
     }

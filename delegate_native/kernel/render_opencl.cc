@@ -48,13 +48,14 @@ class OpenClRenderer : public Renderer {
     Pointer(name, read, half ? "HALF4" : TypeOf(layouts_[i]));
     if (read) {
       Define(name, "read_$(X, Y, S)",
-             half ? "half4_at($_data + ((S) * $_h + (Y)) * $_w, (X))"
+             half ? QUADRA_TEXT("half4_at($_data + ((S) * $_h + (Y)) * $_w, (X))")
                   : "($_data + ((S) * $_h + (Y)) * $_w)[(X)]");
       DefineWalk(name, false, half ? "half4_at($_data, (P))" : "$_data[P]");
     } else {
-      Define(name, "write_$(VALUE, X, Y, S)",
-             WriteText(i, half ? "put_half4(e_v, $_data + ((S) * $_h + (Y)) * $_w, (X));"
-                               : "($_data + ((S) * $_h + (Y)) * $_w)[(X)] = e_v;"));
+      Define(
+          name, "write_$(VALUE, X, Y, S)",
+          WriteText(i, half ? QUADRA_TEXT("put_half4(e_v, $_data + ((S) * $_h + (Y)) * $_w, (X));")
+                            : QUADRA_TEXT("($_data + ((S) * $_h + (Y)) * $_w)[(X)] = e_v;")));
       const bool row = kHasCpuShapes && Says("write_row_" + name);
       if (row || (kHasCpuShapes && Says("write_quads_" + name)))
         Define(name, "write_quads_$(VALUE, X, Y, S)", WriteQuadsText(i));

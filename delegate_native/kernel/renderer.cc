@@ -204,8 +204,8 @@ bool Renderer::RunsWide(size_t index) const {
 std::string Renderer::WriteRowText(size_t index) const {
   const bool wide = RunsWide(index);
   return TextOf("{ int e_row = 0; %sfor (; e_row < $_w; ++e_row) write_$(%s(0), e_row, (Y), (S)) }",
-                wide ? "for (; e_row + 4 <= $_w; e_row += 4) "
-                       "write_quads_$((vec16)(0.0f), e_row, (Y), (S)) "
+                wide ? QUADRA_TEXT("for (; e_row + 4 <= $_w; e_row += 4) "
+                                   "write_quads_$((vec16)(0.0f), e_row, (Y), (S)) ")
                      : "",
                 TypeOf(layouts_[index]));
 }

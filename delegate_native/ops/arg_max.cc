@@ -121,11 +121,12 @@ std::string Body(int axis, bool is_float, bool least) {
     return Filled(kAlongChannels, {is_float ? "float" : "int", four, is_float ? "lane" : "int_lane",
                                    better.c_str()});
   }
-  const char* place = axis == 2    ? "i, y, (outer * from_b + at_b) * src_s + slice"
-                      : axis == 1  ? "x, i, (outer * from_b + at_b) * src_s + slice"
-                      : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
-                      : axis == -1 ? "x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice"
-                                   : "x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice";
+  const char* place =
+      axis == 2    ? QUADRA_TEXT("i, y, (outer * from_b + at_b) * src_s + slice")
+      : axis == 1  ? QUADRA_TEXT("x, i, (outer * from_b + at_b) * src_s + slice")
+      : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
+      : axis == -1 ? QUADRA_TEXT("x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice")
+                   : QUADRA_TEXT("x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice");
   return kFindBatch + Filled(kAlongPixels, {four, place, better.c_str()});
 }
 
@@ -154,7 +155,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
         quads = Filled(kQuadsAlongChannels, {better.c_str()});
       }
       desc.body =
-          kAllSlices + Block("for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s)", quads + body);
+          kAllSlices +
+          Block(QUADRA_TEXT("for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s)"), quads + body);
       desc.Grid(out.w, out.h, out.b);
     } else {
       LoopOverResults(context, out, "", body.c_str(), &desc);

@@ -79,12 +79,16 @@ int b_first = (outer / to_q * right_p + outer % to_q * right_q + at_b * right_o)
 // are 0, and 0 times infinity is none.
 std::string Body(bool columns_of_b) {
   std::string text = kBegin;
-  text += Unroll(kRows, "int row$ = min(first_row + $, dst_w - 1);\nsum4_t sum$ = vec4(0.0f);\n");
-  std::string step = Unroll(kRows, "sum4_t a$ = read_left(row$, y * left_y, a_first + k);\n");
+  text += Unroll(
+      kRows, QUADRA_TEXT("int row$ = min(first_row + $, dst_w - 1);\nsum4_t sum$ = vec4(0.0f);\n"));
+  std::string step =
+      Unroll(kRows, QUADRA_TEXT("sum4_t a$ = read_left(row$, y * left_y, a_first + k);\n"));
   if (columns_of_b) {
     // Four columns of b, turned into rows: sums across a vector are slow on CPUs.
     step += Unroll(
-        4, "sum4_t c$ = read_right(min(slice * 4 + $, right_w - 1), y * right_y, b_first + k);\n");
+        4,
+        QUADRA_TEXT(
+            "sum4_t c$ = read_right(min(slice * 4 + $, right_w - 1), y * right_y, b_first + k);\n"));
     const char* const kLanes[] = {"x", "y", "z", "w"};
     for (int i = 0; i < 4; ++i) {
       const char* lane = kLanes[i];
@@ -97,9 +101,12 @@ if (k * 4 + $ < right_w) { b$ = read_right(k * 4 + $, y * right_y, b_first + sli
 )"));
   }
   step += Unroll(
-      kRows, "sum$ += vec4(a$.x) * b0 + vec4(a$.y) * b1 + vec4(a$.z) * b2 + vec4(a$.w) * b3;\n");
+      kRows,
+      QUADRA_TEXT(
+          "sum$ += vec4(a$.x) * b0 + vec4(a$.y) * b1 + vec4(a$.z) * b2 + vec4(a$.w) * b3;\n"));
   text += Block("for (int k = 0; k < left_s; ++k)", step);
-  return text + Unroll(kRows, "if (first_row + $ < dst_w) { write_dst(sum$, row$, y, s); }\n");
+  return text + Unroll(kRows, QUADRA_TEXT(
+                                  "if (first_row + $ < dst_w) { write_dst(sum$, row$, y, s); }\n"));
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

@@ -64,8 +64,8 @@ constexpr Taps kTransposed = {
     QUADRA_TEXT("int from_x = (x + before_x - k) / stride_x;\n")};
 
 std::string Dense(const Taps& taps) {
-  const std::string product =
-      Block("if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w)", kProduct);
+  const std::string product = Block(
+      QUADRA_TEXT("if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w)"), kProduct);
   return kChannels + Block(taps.rows, taps.row + Block(taps.columns, taps.column + product)) +
          "write_dst(sum, x, y, s);\n";
 }

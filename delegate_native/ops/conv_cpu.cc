@@ -97,7 +97,7 @@ std::string SumChannels(const WideTile& t, const char* p, const char* at) {
 std::string SumInside(const WideTile& t) {
   return "ivec8 start = (y * src_w + x) * 4;\n" +
          Unroll(t.pixels, "LANES p$ = from + start.s$;\n") +
-         ForEachTap("int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;\n" +
+         ForEachTap(QUADRA_TEXT("int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;\n") +
                     SumChannels(t, "p$ + at", "at"));
 }
 
@@ -105,7 +105,7 @@ std::string SumInside(const WideTile& t) {
 std::string SumEdge(const WideTile& t) {
   const std::string slice =
       t.halves ? MultiplyAddSlice(t, "p$")
-               : "int count = channels - c < 4 ? channels - c : 4;\n" +
+               : QUADRA_TEXT("int count = channels - c < 4 ? channels - c : 4;\n") +
                      Block("for (int k = 0; k < count; ++k)", MultiplyAdd(t, "p$ + k"));
   return ForEachTap(
       QUADRA_TEXT(R"(
@@ -148,12 +148,13 @@ std::string Store(const WideTile& t, const Conv& conv, bool as_row) {
 std::string StoreInLoop(const WideTile& t, const Conv& conv, bool as_row) {
   const int slices = t.vectors * t.lanes / 4;
   const char* place = "int to_x = first + j; int to_y = 0;\n";
-  if (!as_row) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
+  if (!as_row)
+    place = QUADRA_TEXT("int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n");
   if (conv.scattered()) {
-    place =
+    place = QUADRA_TEXT(
         "int to_y = (first + j) / grid_w;\n"
         "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
-        "to_y = to_y * step_y + first_y;\n";
+        "to_y = to_y * step_y + first_y;\n");
   }
   const std::string write = TextOf("write_dst(results[j * %d + k], to_x, to_y, s + k);\n", slices);
   return Bound(t, conv) +
@@ -219,7 +220,7 @@ std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
   text += TextOf("LANES %s = src_lanes + b * src_s * plane%s;\n",
                  conv.groups > 1 ? "image" : "from", t.pointwise ? " + first * 4" : "");
   if (conv.scattered() && conv.plain)
-    text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
+    text += QUADRA_TEXT("gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n");
   text += TextOf(R"(
 int o = GLOBAL_X * blocks;
 int s = b * dst_s + o * %d;

@@ -35,10 +35,10 @@ struct Part {
 // Statements that finish the sum of the grid's column `x` and slice o + `slice`.
 std::string WriteSum(const std::string& sum, const std::string& x, const std::string& slice,
                      bool scattered, const Part& part) {
-  const std::string place =
-      Filled(scattered ? "($0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1"
-                       : "$0, y, b * dst_s + o + $1",
-             {x.c_str(), slice.c_str()});
+  const std::string place = Filled(
+      scattered ? QUADRA_TEXT("($0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1")
+                : "$0, y, b * dst_s + o + $1",
+      {x.c_str(), slice.c_str()});
   return Filled(
       part.before >= 0 ? "$0 += read_before($2); write_dst($1, $2);\n" : "write_dst($1, $2);\n",
       {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
@@ -176,7 +176,7 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
               t.is_serial() ? kKeepOutside : kLeaveOutside, t.is_serial() ? ";" : " { return; }"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
-                          : "int b = z / blocks; int block = z - b * blocks;\n";
+                          : QUADRA_TEXT("int b = z / blocks; int block = z - b * blocks;\n");
   text += TextOf("int o = block * %d%s;\n", t.slices, part.outs > 0 ? " + first_o" : "");
   if (part.slices == Slices::kOfGroups) text += FindFirstSlice("o * 4");
   if (part.slices == Slices::kAll) text += "int first_s = 0;\n";
@@ -192,7 +192,7 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
 )")
                       : ";\nint first = b * src_s + first_s;\n";
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
-  text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
+  text += split ? QUADRA_TEXT("first += split;\nsrc_at slice = src_slice * splits;\n")
                 : "src_at slice = src_slice;\n";
   if (!t.is_serial()) text += "sum4_t w;\n";
   text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");

@@ -85,8 +85,8 @@ sum4_t v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
 // A result each, whatever its windows are.
 std::string Body(bool many, bool round) {
   const std::string tap =
-      "int sx = x * stride_x - pad_x + kx * dilation_x;\n" +
-      Block("if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w)",
+      QUADRA_TEXT("int sx = x * stride_x - pad_x + kx * dilation_x;\n") +
+      Block(QUADRA_TEXT("if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w)"),
             std::string(many ? kReadMany : kReadOne) + "sum += v * read_weights(w);\n") +
       "++w;\n";
   return QUADRA_TEXT(R"(

@@ -35,9 +35,10 @@ int sy = y * stride_y - pad_y + ky * dilation_y;
 if (sx >= 0 && sx < src_w && sy >= 0 && sy < src_h) { sum += read_src(sx, sy, s) * read_weights(k); }
 ++k;
 )");
-  const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)",
-                                 "int sx = to * stride_x - pad_x + kx * dilation_x;\n" +
-                                     Block("for (int ky = 0; ky < kernel_y; ++ky)", tap));
+  const std::string taps =
+      Block("for (int kx = 0; kx < kernel_x; ++kx)",
+            QUADRA_TEXT("int sx = to * stride_x - pad_x + kx * dilation_x;\n") +
+                Block("for (int ky = 0; ky < kernel_y; ++ky)", tap));
   return Block("for (int i = 0; i < 16; ++i)", QUADRA_TEXT(R"(
 int to = x + (i & 3);
 int y = row + (i >> 2) * dilation_y;
@@ -66,8 +67,8 @@ std::string Sums(const Window& window) {
   std::string text = Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
                      "LANES p = from + (top * src_w + left) * 4;\n" +
                      Unroll(window.kernel_x,
-                            "ivec16 in$ = as_uint16(pixel + (left + $ * dilation_x)) < "
-                            "uvec16(src_w);\n");
+                            QUADRA_TEXT("ivec16 in$ = as_uint16(pixel + (left + $ * dilation_x)) < "
+                                        "uvec16(src_w);\n"));
   for (int kx = 0; kx < window.kernel_x; kx += step) {
     for (int row = 0; row < rows; ++row) {
       const std::string at = TextOf("p + (%d * line + %d * dilation_x * 4)", row, kx);
@@ -125,7 +126,7 @@ void MakeWideDepthwise(const Shape& out, const Window& window, bool round, Kerne
                    i, i);
   }
   body += Unroll(window.kernel_x * window.kernel_y,
-                 "vec4 k$ = read_weights(w + $); vec16 w$ = vec16(k$, k$, k$, k$);\n");
+                 QUADRA_TEXT("vec4 k$ = read_weights(w + $); vec16 w$ = vec16(k$, k$, k$, k$);\n"));
   body += TextOf("int bottom = min(top + %d * dilation_y, src_h - 1);\n", rows - 1);
   body += Block("for (int tile = 0; tile < dst_w; tile += 4)", QUADRA_TEXT(R"(
 int x = max(0, min(tile, dst_w - 4));

@@ -148,7 +148,9 @@ std::string Body(int bits, int pixels, bool wide, bool split) {
   body += split ? kSplitPlace : kPlace;
   Add(kBody, pixels, wide, 0, &body);
   if (split) {
-    return body + FinishSplit(pixels, 1, "if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n");
+    return body +
+           FinishSplit(pixels, 1,
+                       QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n"));
   }
   Add(kHasCpuShapes && wide ? kStoreWide : kStore, pixels, wide, 0, &body);
   return body;

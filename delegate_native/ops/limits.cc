@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/bindings.h"
 
 namespace quadra {
@@ -63,7 +64,7 @@ class Check {
 
   const char* Helps(bool halved) const {
     const bool full = context_.precision == Precision::kF32;
-    return full && halved ? "half storage (precision f32_f16) or a smaller input helps"
+    return full && halved ? QUADRA_TEXT("half storage (precision f32_f16) or a smaller input helps")
                           : "a smaller input helps";
   }
 

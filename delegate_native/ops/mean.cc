@@ -33,7 +33,7 @@ Status Import(Importer* importer) {
 // In these texts `$` is one of the slices that a work-item makes.
 std::string Row(int slices) {
   return TextOf("\n  int first = s * %d;\n", slices) +
-         Unroll(slices, "  int s$ = min(first + $, dst_s * dst_b - 1);\n");
+         Unroll(slices, QUADRA_TEXT("  int s$ = min(first + $, dst_s * dst_b - 1);\n"));
 }
 
 // What follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one
@@ -41,17 +41,17 @@ std::string Row(int slices) {
 // less is lost.
 std::string Pixel(int slices) {
   const std::string add =
-      Unroll(slices, "some$ += read_src(x + k, y + j, b * src_s + s$);\n") + "left -= 1;\n" +
+      Unroll(slices, QUADRA_TEXT("some$ += read_src(x + k, y + j, b * src_s + s$);\n")) +
+      "left -= 1;\n" +
       Block("if (left == 0)",
             "left = chunk;\n" + Unroll(slices, "sum$ += some$;\nsome$ = vec4(0.0f);\n"));
-  return Unroll(slices, "sum4_t sum$ = vec4(0.0f);\nsum4_t some$ = vec4(0.0f);\n") +
+  return Unroll(slices, QUADRA_TEXT("sum4_t sum$ = vec4(0.0f);\nsum4_t some$ = vec4(0.0f);\n")) +
          "int left = chunk;\n" +
          Block("for (int b = 0; b < count_b; ++b)",
                Block("for (int j = 0; j < count_y; ++j)",
                      Block("for (int k = 0; k < count_x; ++k)", add))) +
-         Unroll(slices,
-                "vec4 v$ = (sum$ + some$) / vec4(count);\n"
-                "if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
+         Unroll(slices, QUADRA_TEXT("vec4 v$ = (sum$ + some$) / vec4(count);\n"
+                                    "if (s$ == first + $) { write_dst(v$, x, y, s$); }\n"));
 }
 
 // Where channels are summed too. Axes that are not reduced have one element to sum.

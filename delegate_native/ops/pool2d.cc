@@ -74,8 +74,9 @@ constexpr const char* kMaxPixel = QUADRA_TEXT(R"(
 
 // In these texts `$` is one of the two slices.
 std::string AveragePixel(bool of_squares) {
-  const char* const add = of_squares ? "sum4_t c$ = read_src(from_x, from_y, s$);\nv$ += c$ * c$;\n"
-                                     : "v$ += read_src(from_x, from_y, s$);\n";
+  const char* const add =
+      of_squares ? QUADRA_TEXT("sum4_t c$ = read_src(from_x, from_y, s$);\nv$ += c$ * c$;\n")
+                 : "v$ += read_src(from_x, from_y, s$);\n";
   const char* const result = of_squares ? "sqrt(v$ / count)" : "v$ / count";
   return QUADRA_TEXT(R"(
     int x0 = x * stride_x - before_x;
@@ -84,9 +85,9 @@ std::string AveragePixel(bool of_squares) {
     sum4_t v0 = vec4(0.0f);
     sum4_t v1 = vec4(0.0f);
 )") +
-         Block("for (int from_y = y0; from_y < y1; ++from_y)",
-               Block("for (int from_x = x0; from_x < x1; ++from_x)", Unroll(2, add))) +
-         "sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));\n" +
+         Block(QUADRA_TEXT("for (int from_y = y0; from_y < y1; ++from_y)"),
+               Block(QUADRA_TEXT("for (int from_x = x0; from_x < x1; ++from_x)"), Unroll(2, add))) +
+         QUADRA_TEXT("sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));\n") +
          Unroll(2, TextOf("if ($ == 0 || s1 > s0) { write_dst(%s, x, y, s$); }\n", result));
 }
 

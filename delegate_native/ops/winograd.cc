@@ -124,10 +124,11 @@ a3 = 1.41421356f * v1 + 11.3137085f * v3 + 4.0f * a5 + bias;
 
 // What a work-item makes of tile x: points of the source,
 std::string Points() {
-  const std::string column = "at = clamp(left + @, 0, src_w - 1); here = at == left + @;\n" +
-                             Unroll(4, kPixel) +
-                             "sum4_t a@ = k0 * v0 + k1 * v1 + k2 * v2 + k3 * v3;\n";
-  return "int left = x * 4 - pad_x;\nbool here;\nint at;\n" + Unroll(1, kSide, column) + kPoints;
+  const std::string column =
+      QUADRA_TEXT("at = clamp(left + @, 0, src_w - 1); here = at == left + @;\n") +
+      Unroll(4, kPixel) + QUADRA_TEXT("sum4_t a@ = k0 * v0 + k1 * v1 + k2 * v2 + k3 * v3;\n");
+  return QUADRA_TEXT("int left = x * 4 - pad_x;\nbool here;\nint at;\n") +
+         Unroll(1, kSide, column) + kPoints;
 }
 
 // and results.

@@ -95,8 +95,9 @@ KernelDesc ToSlices(const KernelContext& context, const Value& made, int dense, 
   if (kHasCpuShapes && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {
     quads = Filled(
         kReadColours,
-        {dequantize ? "(convert_float16(vload16(0, src_data + first + x * 3)) - zero) * scale"
-                    : "vload16(0, src_data + first + x * 3)"});
+        {dequantize
+             ? QUADRA_TEXT("(convert_float16(vload16(0, src_data + first + x * 3)) - zero) * scale")
+             : "vload16(0, src_data + first + x * 3)"});
   }
   Shaped(context, shape, "dst", Filled(kReadPixel, {type, value}).c_str(), quads, &kernel);
   return kernel;
@@ -110,7 +111,7 @@ KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slic
   const char *from = "read_src", *to = "";
   if (quantize) {
     from = "to_int(onto_grid(read_src";
-    to = ", inverse, 1.0f, low, high)) + to_int(vec4(zero))";
+    to = QUADRA_TEXT(", inverse, 1.0f, low, high)) + to_int(vec4(zero))");
     for (const char* name : {"inverse", "zero", "low", "high"}) {
       kernel.Float(name, quantize->attributes.Float(name));
     }
