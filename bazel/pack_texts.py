@@ -96,7 +96,9 @@ def checked(wanted: list[str]) -> list[str]:
     known: dict[int, str] = {}
     for text in wanted:
         if known.setdefault(hash_of(text), text) != text:
-            sys.exit(f"pack_texts.py: two texts have one hash; change one of them:\n{known[hash_of(text)]}\n---\n{text}")
+            sys.exit(
+                f"pack_texts.py: two texts have one hash; change one of them:\n{known[hash_of(text)]}\n---\n{text}"
+            )
     return wanted
 
 

@@ -96,7 +96,9 @@ def test_a_state_of_halfs_stays_on_the_cpu(quadra, backend):
     constants = [np.float32(np.eye(4, 3)), np.float32(np.eye(4)), np.zeros(4, np.float32)]
     m.output(m.op("RNN", [m.input((2, 3)), *constants, state], (2, 4), "RNNOptions", FusedActivationFunction=0))
     outcome = quadra.run(m.bytes(), **options(backend=backend))
-    assert outcome.on_cpu() == ["0 RNN: input 'state' is float16; float32, or int8 and uint8 with a scale, is supported"]
+    assert outcome.on_cpu() == [
+        "0 RNN: input 'state' is float16; float32, or int8 and uint8 with a scale, is supported"
+    ]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

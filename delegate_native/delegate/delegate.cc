@@ -341,8 +341,8 @@ bool Delegate::MayRun(int subgraph) const {
     return !IsCalled(one) || run_.count(one) ||
            std::find(later.begin(), later.end(), one) != later.end();
   };
-  for (size_t i = callers_.size(); i-- > 0 && callers_[i] > subgraph;) {
-    if (may_run(callers_[i])) later.push_back(callees_[i]);
+  for (size_t i = callers_.size(); i-- > 0;) {
+    if (callers_[i] > subgraph && may_run(callers_[i])) later.push_back(callees_[i]);
   }
   return may_run(subgraph);
 }

@@ -44,7 +44,7 @@ class Judgement {
     verdict->on_gpu = status.ok();
     verdict->is_constant =
         status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
-    verdict->reason = status.ok() ? std::move(note) : status.message();
+    verdict->reason = status.ok() ? note : status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
   }
 

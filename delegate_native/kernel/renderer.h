@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/kernel/kernel.h"
-#include "delegate_native/base/texts.h"
 
 namespace quadra {
 

@@ -17,14 +17,14 @@ _SPEC.loader.exec_module(pack_texts)
 
 
 def test_texts_are_what_a_compiler_makes_of_literals():
-    source = r'''
+    source = r"""
 constexpr const char* kRow = QUADRA_TEXT(R"(
   int x = 1; // "quoted", \n as it stands
 )");
   return Unsupported("it has %d \"names\"; "
                      "%s", n, what);
   Other("no text"); TextOf("a\n", 1); TextOf("a\n", 2); Internal(variable);
-'''
+"""
     assert pack_texts.texts([source]) == [
         '\n  int x = 1; // "quoted", \\n as it stands\n', 'it has %d "names"; %s', "a\n"
     ]  # fmt: skip
