@@ -396,6 +396,28 @@ def test_a_resize_to_nothing_and_back(quadra, tmp_path, backend, apart, kept):
 
 
 @on_both
+@pytest.mark.parametrize("shape", [(0, 3, 2, 4, 5), (2, 3, 0, 4, 5), (0, 2, 3, 1, 4, 5), (2, 0, 3, 1, 4, 5)], ids=str)
+def test_axes_before_the_batch_may_be_nothing(quadra, shape, backend):
+    """Seen red: on OpenGL ES the process ended, by a division by 0."""
+    m, some = Model(), tuple(n or 2 for n in shape)
+    m.output(m.unary("RELU", m.input(some)))
+    rounds = feeds(some, shape, some)
+    outcome = quadra.run(m.bytes(), *rounds, **options(backend=backend))
+    assert not outcome.error, outcome.error
+    assert outcome.outputs[1][0].shape == shape
+    outcome.check([np.maximum(rounds[2][0], 0)])
+
+
+@on_both
+def test_blocks_of_nothing(quadra, backend):
+    m = Model()
+    x = m.input((1, 4, 6, 3))
+    m.output(m.op("SPACE_TO_DEPTH", [x], (1, 2, 3, 12), "SpaceToDepthOptions", BlockSize=2))
+    outcome = quadra.run(m.bytes(), *feeds((1, 4, 6, 3), (1, 0, 6, 3)), **options(backend=backend))
+    outcome.check([np.zeros((1, 0, 3, 12), np.float32)])
+
+
+@on_both
 def test_what_nothing_has_no_result_of_is_an_error_and_the_next_size_is_right(quadra, backend):
     m = Model()
     m.output(m.mean(m.input((2, 3, 4, 6)), (0,)))

@@ -14,8 +14,9 @@ namespace quadra {
 
 struct Shape {
   int b = 1, h = 1, w = 1, c = 1;
-  int outer[2] = {1, 1};  // axes -2 and -1; b counts them in
+  int outer[2] = {1, 1};  // axes -2 and -1; b counts them in; where one is 0, b is -inner_b()
 
+  // Below 1 where there are none.
   int64_t elements() const { return int64_t{b} * h * w * c; }
   // Slices of four channels of one batch item.
   int slices() const { return c / 4 + (c % 4 != 0); }
@@ -27,8 +28,9 @@ struct Shape {
   void set_axis(int a, int n) {
     const int inner = inner_b();
     if (a < 0) outer[2 + a] = n;
-    if (a > 0) (a == 1 ? h : a == 2 ? w : c) = n;
-    else b = Product(Product(outer[0], outer[1]), a == 0 ? n : inner);
+    if (a > 0) return void((a == 1 ? h : a == 2 ? w : c) = n);
+    const int places = Product(outer[0], outer[1]), batches = a == 0 ? n : inner;
+    b = places ? Product(places, batches) : -batches;
   }
 
   bool operator==(const Shape& o) const {
@@ -37,8 +39,11 @@ struct Shape {
   }
   bool operator!=(const Shape& o) const { return !(*this == o); }
 
-  // Batches of one place of the outer axes, none of which is 0.
-  int inner_b() const { return b / Product(outer[0], outer[1]); }
+  // Batches of one place of the outer axes.
+  int inner_b() const {
+    const int places = Product(outer[0], outer[1]);
+    return places ? b / places : -b;
+  }
 
  private:
   // The largest int where there is none so large: such a shape fits nowhere (FitsInts).

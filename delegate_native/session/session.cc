@@ -160,11 +160,14 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
 
 // Ops know no empty shapes. Sizes are sums and products with constants of the inputs' sizes: what
 // they are for 1 and 2 in a size's place tells what they are for 0.
+// A size that strides and blocks divide: what it makes of twice as many is twice as much.
+constexpr int kOfNothing = 60;
+
 Status Session::OutputsOfNothing(std::vector<Shape> input_shapes,
                                  std::vector<Port>* outputs) const {
   std::vector<Shape> for_one(outputs_.size());
   *outputs = outputs_;
-  for (int size = 1; size <= 2; ++size) {
+  for (int size : {kOfNothing, 2 * kOfNothing}) {
     Graph graph = graph_;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       Shape shape = input_shapes[i];
@@ -178,7 +181,7 @@ Status Session::OutputsOfNothing(std::vector<Shape> input_shapes,
       const Value& value = graph.value(graph.outputs[i]);
       (*outputs)[i].rank = value.rank;
       (*outputs)[i].shape = value.shape;
-      if (size == 1) for_one[i] = value.shape;
+      if (size == kOfNothing) for_one[i] = value.shape;
     }
   }
   for (size_t i = 0; i < outputs->size(); ++i) {
