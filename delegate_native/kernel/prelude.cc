@@ -255,13 +255,15 @@ sum4_t power(sum4_t a, sum4_t b) {
 }
 )")},
     // The quotient of floats may be rounded up to a whole number, or the driver's may be less
-    // exact.
+    // exact. Its sign is right: -1 is never too low, though a remainder rounds to all of b. An
+    // infinite b has no remainder.
     {"floor_quotient(", QUADRA_TEXT(R"($f vec4 floor_quotient(vec4 a, vec4 b) {
   vec4 zero = vec4(0.0f), q = floor(a / b), r = remainder_of(a, q, b);
   ivec4 is_above = (is_less(r, zero) & is_less(zero, b)) | (is_less(zero, r) & is_less(b, zero));
-  ivec4 is_below = is_at_most(max(b, -b), max(r, -r));
+  ivec4 is_below = is_at_most(max(b, -b), max(r, -r)) & (1 - is_equal(q, vec4(-1.0f)));
   vec4 near = choose(is_above, q - 1.0f, choose(is_below, q + 1.0f, q));
-  return choose(is_less(max(q, -q), vec4(4194304.0f)), near, q);
+  ivec4 is_exact = is_less(max(q, -q), vec4(4194304.0f)) & is_less(max(b, -b), vec4(3.4e38f));
+  return choose(is_exact, near, q);
 }
 )"),
      nullptr},
@@ -312,8 +314,10 @@ sum4_t floor_mod(sum4_t a, sum4_t b) {
     {"arc_tangent(", QUADRA_TEXT("#define arc_tangent(y, x) atan2(y, x)\n"),
      QUADRA_TEXT(R"(sum4_t arc_tangent(sum4_t y, sum4_t x) {
   sum4_t least = min(abs(x), abs(y));
-  sum4_t most = max(max(abs(x), abs(y)), 1.0e-37f);
-  sum4_t t = choose(is_equal(least, most), vec4(1.0f), least / most);
+  sum4_t most = max(abs(x), abs(y));
+  sum4_t up = choose(is_less(most, vec4(1.0e-18f)), vec4(1.0e18f), vec4(1.0f));
+  sum4_t t = least * up / max(most * up, vec4(1.0e-37f));
+  t = choose(is_equal(least, most) & is_less(vec4(0.0f), most), vec4(1.0f), t);
   ivec4 is_steep = is_less(vec4(0.41421356f), t);
   t = choose(is_steep, (t - 1.0f) / (t + 1.0f), t);
   sum4_t z = t * t;

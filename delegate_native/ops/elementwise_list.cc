@@ -385,7 +385,7 @@ const Op kElementwiseOps[] = {
          Unary(
              "fake_quant", kTfLiteBuiltinFakeQuant, 2,
              QUADRA_TEXT(
-                 "floor(below(above($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps)) + "
+                 "floor(below(larger($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps)) + "
                  "vec4(0.5f)) * vec4($scale) + vec4($low)")),
          sizeof(TfLiteFakeQuantParams)),
 
@@ -423,17 +423,20 @@ const Op kElementwiseOps[] = {
         Row("float_of_words", kNone, 0, 2, kInts,
             QUADRA_TEXT("(to_float($b) + to_float(is_less($a, ivec4(0)))) * vec4(4294967296.0f) + "
                         "to_float($a)"))),
-    // Below 2^31 they are those of the int; beyond, floats are even, and all steps are exact.
+    // Below 2^31 they are those of the int; beyond, floats are even, and all steps are exact. From
+    // 2^63 on, and for NaN, it is the largest number, as on the CPU.
     Makes(Result::kDeclared,
           Row("upper_of_float", kNone, 0, 1, kFloats,
               QUADRA_TEXT("choose(is_less(magnitude($a), vec4(2147483648.0f)), to_int($a) >> 31, "
-                          "to_int(bounded(floor($a * vec4(2.3283064365386963e-10f)), "
-                          "-2147483648.0f, 2147483520.0f)))"))),
+                          "choose(is_less($a, vec4(9223372036854775808.0f)), to_int(max(floor($a * "
+                          "vec4(2.3283064365386963e-10f)), vec4(-2147483648.0f))), "
+                          "ivec4(2147483647)))"))),
     Makes(Result::kDeclared,
           Row("lower_of_float", kNone, 0, 1, kFloats,
               QUADRA_TEXT("choose(is_less(magnitude($a), vec4(2147483648.0f)), to_int($a), "
+                          "choose(is_less($a, vec4(9223372036854775808.0f)), "
                           "to_int($a * vec4(0.5f) - floor($a * vec4(2.3283064365386963e-10f)) * "
-                          "vec4(2147483648.0f)) << 1)"))),
+                          "vec4(2147483648.0f)) << 1, ivec4(-1)))"))),
     With(ImportQuantize, QUADRA_TEXT("scale inverse low high"),
          Unary("requantize", kTfLiteBuiltinQuantize, 3,
                QUADRA_TEXT("onto_grid($a, $inverse, $scale, $low, $high)"))),

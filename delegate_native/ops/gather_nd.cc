@@ -99,12 +99,15 @@ std::string Indices(int depth) {
   return text;
 }
 
-// `int row`: the part that they index, where the indexed axes are one.
-std::string Row(int depth) {
-  std::string row = "0";
-  for (int i = 0; i < depth; ++i) row = Format("(%s) * size_%d + at_%d", row.c_str(), i, i);
-  return Indices(depth) + "int row = " + row + ";\n";
+// The place along the first so many axes, where they are one.
+std::string Joined(int axes) {
+  std::string place = "0";
+  for (int i = 0; i < axes; ++i) place = Format("(%s) * size_%d + at_%d", place.c_str(), i, i);
+  return place;
 }
+
+// `int row`: the part that they index, where the indexed axes are one.
+std::string Row(int depth) { return Indices(depth) + "int row = " + Joined(depth) + ";\n"; }
 
 // Whether a part is a pixel or one of its numbers: it is read where it lies.
 bool ReadsPixels(const Value& value, const Places& places) {
@@ -118,7 +121,7 @@ std::string ReadPixel(int rank, int depth) {
     return i < 0 ? std::string("0") : Format("at_%d", i);
   };
   const bool one = depth == rank;
-  const std::string pixel = "read_src(" + at(2) + ", " + at(1) + ", " + at(0) + " * src_s + " +
+  const std::string pixel = "read_src(" + at(2) + ", " + at(1) + ", (" + Joined(rank - 3) + ") * src_s + " +
                             (one ? at(3) + " / 4)" : "s)");
   return Indices(depth) + "num4 v = " +
          (one ? "num_with_lane(num4(0), 0, num_lane(" + pixel + ", " + at(3) + " % 4))" : pixel) +

@@ -32,22 +32,23 @@ Status ImportResponse(Importer* importer) {
   return importer->AddNode("local_response", {src}, std::move(attributes));
 }
 
-// The length is of numbers that are scaled by the largest, so that no square overflows.
+// The length is of numbers that are scaled by the largest, so that no square overflows. Beside an
+// infinite one the others are 0, as on the CPU; NaN makes NaN of all.
 constexpr const char* kLength = QUADRA_TEXT(R"(
     int first = s * src_s;
     sum4_t top = vec4(0.0f);
     for (int i = 0; i < src_s; ++i) { top = max(top, max(read_src(x, y, first + i), -read_src(x, y, first + i))); }
     sum_t most = max(max(top.x, top.y), max(top.z, top.w));
-    sum_t scale = most > 0.0f ? most : 1.0f;
+    sum_t scale = most > 0.0f && most < 3.4e38f ? most : 1.0f;
     sum4_t sum = vec4(0.0f);
     for (int i = 0; i < src_s; ++i) {
       sum4_t v = read_src(x, y, first + i) / vec4(scale);
       sum += v * v;
     }
-    sum_t length = max(sqrt(sum.x + sum.y + sum.z + sum.w), 0.000001f / scale);
+    vec4 length = above(vec4(sqrt(sum.x + sum.y + sum.z + sum.w)), vec4(0.000001f / scale));
     for (int i = 0; i < src_s; ++i) {
       sum4_t v = read_src(x, y, first + i) / vec4(scale);
-      write_dst(v / vec4(length), x, y, first + i);
+      write_dst(v / length, x, y, first + i);
     }
 )");
 

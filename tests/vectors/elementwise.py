@@ -291,6 +291,9 @@ _QUARTERS = tuple(np.float32(np.pi / 2 * n) for n in (1, 2, 3, 100, -101, 1002, 
 _BASES = np.float32([0, 1, -1, 2, -2, 0.5, -0.5, 1.0000001, 1e30, -1e30, np.inf, -np.inf, np.nan, 1e-30]).reshape(-1, 1)
 _EXPONENTS = np.float32([0, 1, -1, 2, -2, 3, -3, 0.5, -0.5, 1e-3, 31, 127, -127, 1e9, -1e9, np.inf, -np.inf, np.nan])
 _ENDS = (0.0, -0.0, 1.0, -1.0, 1e-30, 3e38, -3e38, np.inf, -np.inf, np.nan)
+_LEAST = (1.1754944e-38, -1.1754944e-38, 2e-38, 1e-37, -5e-37, 0.0)
+_NEAR = np.float32([[-3], [-1], [0.5], [1], [7], [-2e30], [1e30]])
+_FAR = np.float32([np.inf, -np.inf, 1e30, -1e30, 3e38])
 
 CASES = [
     *(case for op in UNARY for case in _unary(op) + _ints(op)),
@@ -308,10 +311,14 @@ CASES = [
     ),
     Case("ATAN2", "signs_and_ends", [Feed((5, 20), special=_ENDS * 10)] * 2,
          lambda m, y, x: m.elementwise("ATAN2", y, x), _f64(np.arctan2), half=False),
+    Case("ATAN2", "least_normal_numbers", [Feed((5, 24), special=_LEAST * 20)] * 2,
+         lambda m, y, x: m.elementwise("ATAN2", y, x), _f64(np.arctan2), half=False),
     # Every base with every exponent: one column, one row. On the CPU the root of infinity is 2^64.
     Case("POW", "signs_and_ends", [Feed((14, 1), 0, 0)], lambda m, x: m.elementwise("POW", m.add(x, _BASES), _EXPONENTS),
          lambda x: np.power(_BASES.astype(np.float64), _EXPONENTS.astype(np.float64)), on_cpu=False, half=False),
     *(_narrow(*row) for row in _NARROW),
+    Case("FLOOR_DIV", "far_divisors", [Feed((7, 1), 0, 0)], lambda m, x: m.elementwise("FLOOR_DIV", m.add(x, _NEAR), _FAR),
+         lambda x: np.floor(_NEAR.astype(np.float64) / _FAR), half=False),
     _quotients("FLOOR_DIV", "small", 1, 50),
     _quotients("FLOOR_DIV", "medium", 50, 5e3),
     _quotients("FLOOR_MOD", "small", 1, 50),
@@ -344,6 +351,10 @@ CASES = [
     Case("FAKE_QUANT", "eight_bits", [Feed((1, 4, 5, 6), -3, 3)],
          lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.0, Max=1.55, NumBits=8),
          lambda x: np.floor((np.clip(x, -1.0, 1.55) + 1.0) / 0.01 + 0.5) * 0.01 - 1.0),
+    # NaN becomes the least number, as on the CPU.
+    Case("FAKE_QUANT", "not_a_number", [Feed((3, 7), -3, 3, special=(np.nan, np.inf, -np.inf, np.nan))],
+         lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.0, Max=1.55, NumBits=8),
+         lambda x: np.floor((np.fmin(np.fmax(x, -1.0), 1.55) + 1.0) / 0.01 + 0.5) * 0.01 - 1.0),
     Case("FAKE_QUANT", "half_way_between_steps", [Feed((1, 4, 8, 8), -1.7, 1.7, special=_HALF_WAY)],
          lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.7, Max=1.7, NumBits=8), _onto_steps,
          half=False),

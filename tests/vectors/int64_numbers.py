@@ -170,6 +170,13 @@ def _ordered() -> list[Case]:
     ]  # fmt: skip
 
 
+def _nearest(x: np.ndarray) -> np.ndarray:
+    """The CPU has the nearest end for what is beyond int64, and the upper one for NaN."""
+    inside = np.abs(x) < 2.0**63
+    ends = np.where(x <= -(2.0**63), _LEAST, _MOST)
+    return np.where(inside, np.where(inside, x, 0).astype(np.int64), ends)
+
+
 def _casts() -> list[Case]:
     floats = Feed(
         (43,), -2e12, 2e12, (0.5, -0.5, -1.5, 2.0**31, -(2.0**31), 3e9, -3e9, 4294967296.0, 1e18, -1e15, 2147483520.0)
@@ -191,6 +198,8 @@ def _casts() -> list[Case]:
               lambda m, x: _cast(m, x, "float32"), lambda x: x.astype(np.float32), half=False),
         _case("cast_near_0", [_wide((9,), -4, 4, ())], lambda m, x: _cast(m, x, "float32"), lambda x: x.astype(np.float32)),
         _case("cast_of_floats", [floats], lambda m, x: _cast(m, x, "int64"), lambda x: x.astype(np.int64), half=False),
+        _case("cast_of_floats_beyond", [Feed((17,), -9, 9, (np.inf, -np.inf, np.nan, 2.0**63, -(2.0**63), 1e30, -1e30, 9.2233715e18, -9.3e18))],
+              lambda m, x: _cast(m, x, "int64"), _nearest, half=False),
         _case("cast_twice", [_ROW], lambda m, x: _cast(m, _cast(m, x, "int32"), "int64"), lambda x: x.astype(np.int32).astype(np.int64)),
         _case("cast_sums", [_ROW], lambda m, x: m.add(_cast(m, x, "float32"), np.float32(1)), lambda x: x.astype(np.float32) + 1, half=False),
     ]  # fmt: skip
