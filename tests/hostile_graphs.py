@@ -46,7 +46,7 @@ _NUDGES = (1e-6, -1e-6, 3e-6)
 # What Quadra says where a size is 0, which the CPU takes: it is an error until the next resize (test_sizes.py).
 # Or where sizes do not fit, which the CPU's FULLY_CONNECTED does not look at.
 _NOTHING = re.compile(
-    "no numbers.*numbers all the same|its result is empty|its result has 0 elements|(now has no numbers).*|InvalidModel: (reshape|batch_matmul): .*|does not fit into"
+    "no numbers.*numbers all the same|its result is empty|its result has 0 elements|part [0-9]+ is empty|(now has no numbers).*|InvalidModel: (reshape|batch_matmul): .*|does not fit into"
 )
 _NAMED = re.compile("'t[0-9]+'")
 Feeds = list[np.ndarray]
@@ -78,7 +78,7 @@ def _examples(base: int, chunk: int, take: Callable[[Case], None], strategy=None
         derandomize=False,
         suppress_health_check=list(HealthCheck),
     )
-    @hypothesis.given(strategy or cases())
+    @hypothesis.given(cases() if strategy is None else strategy)
     def examples(case):
         seen.append(1)
         if len(seen) > 1:
@@ -428,8 +428,9 @@ def _work(given: argparse.Namespace, library: Path, how: dict[str, str]) -> None
 def _reduce(given: argparse.Namespace, library: Path, how: dict[str, str]) -> None:
     """Prints the smallest case that hypothesis finds from the chunk of the one that is named."""
     number, case = next(made(given.seed, given.case, cases(given.only)))
+    print(repr(case), flush=True)
     first = run_case(number, case, library, how, lambda _: None)
-    print(first.place, first.wrong, repr(case), sep="\n")
+    print(first.place, first.wrong, sep="\n")
     show_numbers(first, case, library, how)
     last: list[tuple[Result, Case]] = []
 

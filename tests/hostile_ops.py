@@ -86,7 +86,7 @@ _COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_
 # The CPU divides ints by -1, which the least one does not survive.
 DIVIDE = frozenset({"DIV", "FLOOR_DIV", "FLOOR_MOD"})
 # NaN among what is compared: the CPU's kernels differ among themselves, by the order in which they compare.
-COMPARE = frozenset({"TOPK_V2", "REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"})
+COMPARE = frozenset({"MAX_POOL_2D", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"})
 # The CPU's kernel adds to a window's sum and takes from it: what has been infinite or large stays in it. Powers of ints that
 # are beyond an int are what the processor makes of them.
 TAME = frozenset({"LOCAL_RESPONSE_NORMALIZATION"})
@@ -99,7 +99,7 @@ SLOPES = frozenset({"PRELU"})
 # The CPU takes the first operand's size, whatever the second one's is.
 NEVER_RESIZED = frozenset({"ATAN2"})
 # The CPU's kernels read what is not there.
-NEVER_EMPTY = frozenset({"RESIZE_NEAREST_NEIGHBOR"})
+NEVER_EMPTY = frozenset({"RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "REVERSE_V2"})
 NAMES = {code: name for name, code in vars(tflite.BuiltinOperator).items() if name[0] != "_"}
 
 
