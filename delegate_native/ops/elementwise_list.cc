@@ -382,11 +382,10 @@ const Op kElementwiseOps[] = {
     // What is half way between two steps hangs on the last bit of the product, so it is the CPU's:
     // no compiler can join it with the addition through `below`.
     With(ImportFakeQuant, QUADRA_TEXT("low scale inverse steps"),
-         Unary(
-             "fake_quant", kTfLiteBuiltinFakeQuant, 2,
-             QUADRA_TEXT(
-                 "floor(below(larger($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps)) + "
-                 "vec4(0.5f)) * vec4($scale) + vec4($low)")),
+         Unary("fake_quant", kTfLiteBuiltinFakeQuant, 2,
+               QUADRA_TEXT(
+                   "floor(below(larger($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps))"
+                   " + vec4(0.5f)) * vec4($scale) + vec4($low)")),
          sizeof(TfLiteFakeQuantParams)),
 
     With(ImportCast, "",

@@ -121,8 +121,8 @@ std::string ReadPixel(int rank, int depth) {
     return i < 0 ? std::string("0") : Format("at_%d", i);
   };
   const bool one = depth == rank;
-  const std::string pixel = "read_src(" + at(2) + ", " + at(1) + ", (" + Joined(rank - 3) + ") * src_s + " +
-                            (one ? at(3) + " / 4)" : "s)");
+  const std::string pixel = "read_src(" + at(2) + ", " + at(1) + ", (" + Joined(rank - 3) +
+                            ") * src_s + " + (one ? at(3) + " / 4)" : "s)");
   return Indices(depth) + "num4 v = " +
          (one ? "num_with_lane(num4(0), 0, num_lane(" + pixel + ", " + at(3) + " % 4))" : pixel) +
          ";\n";
