@@ -159,8 +159,8 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
 }
 
 // Ops know no empty shapes. Sizes are sums and products with constants of the inputs' sizes: what
-// they are for 1 and 2 in a size's place tells what they are for 0.
-// A size that strides and blocks divide: what it makes of twice as many is twice as much.
+// they are for this number and twice of it in a size's place tells what they are for 0. Strides and
+// blocks divide it.
 constexpr int kOfNothing = 60;
 
 Status Session::OutputsOfNothing(std::vector<Shape> input_shapes,

@@ -202,7 +202,7 @@ TEST(Quirks, AdrenoReadsBuffersAsImagesUnderOpenGlEs) {
   EXPECT_FALSE(Parsed(R"({"api": "gles", "vendor": "qualcomm"})").reads_buffers_as_images);
 }
 
-std::string TextOf(const std::filesystem::path& path) {
+std::string ContentOf(const std::filesystem::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -223,7 +223,7 @@ std::string FactsOf(const std::string& text) {
 TEST(TargetFiles, StateOnlyDecisionsThatFollowFromTheirFactsOrSayWhyNot) {
   int files = 0, with_reasons = 0;
   for (const auto& file : std::filesystem::directory_iterator("host_tools/request/targets")) {
-    const std::string text = TextOf(file.path());
+    const std::string text = ContentOf(file.path());
     const GpuInfo stated = Parsed(text), decided = Parsed(FactsOf(text));
     std::smatch found;
     std::regex_search(text, found, std::regex(R"r("why": "([^"]*)")r"));
