@@ -519,7 +519,7 @@ def run(given: argparse.Namespace, entry: Entry, argv: list[str], show: Callable
                 hung = True
                 child.kill()
                 continue
-            if not line:
+            if not line or time.monotonic() - began > given.seconds:
                 break
             words = json.loads(line)
             if "stage" in words:
@@ -532,6 +532,10 @@ def run(given: argparse.Namespace, entry: Entry, argv: list[str], show: Callable
                 show(
                     f"{session.done} of {given.count}, {session.done / spent:.1f}/s, findings {sum(session.findings.values())}"
                 )
+        if line:  # its time is over
+            child.kill()
+            child.wait()
+            break
         status = child.wait()
         if first >= last or (status == 0 and not hung):
             break
@@ -570,6 +574,7 @@ def _take(session: Session, result: dict, case: str, given: argparse.Namespace) 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile_graphs")
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no longer than this")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--backend", default="", help="opencl or gles; default: opencl, or the row's")

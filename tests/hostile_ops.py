@@ -89,7 +89,8 @@ DIVIDE = frozenset({"DIV", "FLOOR_DIV", "FLOOR_MOD"})
 COMPARE = frozenset({"MAX_POOL_2D", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"})
 # The CPU's kernel adds to a window's sum and takes from it: what has been infinite or large stays in it. Powers of ints that
 # are beyond an int are what the processor makes of them.
-TAME = frozenset({"LOCAL_RESPONSE_NORMALIZATION"})
+ITSELF = "SUB of itself"  # compilers of OpenGL ES know that it is 0, which of infinity it is not
+TAME = frozenset({"LOCAL_RESPONSE_NORMALIZATION", ITSELF})
 # Beyond, OpenGL ES promises nothing, and PoCL's sine of four numbers spoils small ones beside a large one.
 ANGLES, MOST_ANGLE = frozenset({"SIN", "COS"}), 12867
 # Its places are rounded: what is next to them has a weight of 1e-8, or none.
@@ -118,7 +119,7 @@ class Hostile:
         if dtype != "float32":
             return generator.integers(int(self.low), int(self.high), shape, endpoint=True).astype(dtype)
         array = generator.uniform(self.low, self.high, shape)
-        return (np.round(array * 4) / 4 if self.coarse else array).astype(np.float32)
+        return (np.round(array * 4) / 4 + 0.0 if self.coarse else array).astype(np.float32)
 
 
 _SPECIAL_INTS = {
@@ -341,8 +342,10 @@ def _finished(b: HostileBuilder, family: str) -> Case:
 
 
 def name(model, node) -> str:
-    """The op's; of a convolution with groups GROUPED."""
+    """The op's, or one of those that are not ops."""
     op = NAMES[node.code]
+    if len(set(node.inputs)) < len(node.inputs) and op in ("SUB", "SQUARED_DIFFERENCE"):
+        return ITSELF
     if op != "CONV_2D":
         return op
     source, weights = (model.values[index].shape for index in node.inputs[:2])
