@@ -87,9 +87,9 @@ _COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_
 DIVIDE = frozenset({"DIV", "FLOOR_DIV", "FLOOR_MOD"})
 # NaN among what is compared: the CPU's kernels differ among themselves, by the order in which they compare.
 COMPARE = frozenset({"MAX_POOL_2D", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"})
-# The CPU's kernel adds to a window's sum and takes from it: what has been infinite or large stays in it. Powers of ints that
-# are beyond an int are what the processor makes of them.
-ITSELF = "SUB of itself"  # compilers of OpenGL ES know that it is 0, which of infinity it is not
+# Compilers of OpenGL ES take it for 0, which of infinity it is not.
+ITSELF = "SUB of itself"
+# The CPU's kernel adds to a window's sum and takes from it: what has been infinite or large stays in it.
 TAME = frozenset({"LOCAL_RESPONSE_NORMALIZATION", ITSELF})
 # Beyond, OpenGL ES promises nothing, and PoCL's sine of four numbers spoils small ones beside a large one.
 ANGLES, MOST_ANGLE = frozenset({"SIN", "COS"}), 12867
@@ -137,7 +137,7 @@ _FLOATS_OF_SUMS = tuple(n for n in _FLOATS if abs(n) not in (3e38,))
 
 def specials(dtype: str, ops: frozenset[str]) -> np.ndarray:
     """Those that models of these ops are fed."""
-    if dtype != "float32":
+    if dtype != "float32":  # powers beyond an int are what the CPU's processor makes of them
         numbers = np.array(() if "POW" in ops and dtype == "int32" else _SPECIAL_INTS.get(dtype, ()), dtype)
         return numbers[(numbers != -(2**31)) & (numbers != 0)] if ops & DIVIDE and dtype == "int32" else numbers
     numbers = np.array(_FLOATS_OF_SUMS if ops & SUMS else _FLOATS, dtype)
