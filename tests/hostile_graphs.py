@@ -46,7 +46,7 @@ _NUDGES = (1e-6, -1e-6, 3e-6)
 # What Quadra says where a size is 0, which the CPU takes: it is an error until the next resize (test_sizes.py).
 # Or where sizes do not fit, which the CPU's FULLY_CONNECTED does not look at.
 _NOTHING = re.compile(
-    "no numbers.*numbers all the same|its result is empty|its result has 0 elements|part [0-9]+ is empty|(now has no numbers).*|InvalidModel: (reshape|batch_matmul): .*|does not fit into"
+    "no numbers.*numbers all the same|its result is empty|its result has 0 elements|part [0-9]+ is empty|(now has no numbers).*|InvalidModel: (reshape|batch_matmul): .*|does not fit into|axes of rank|now has rank"
 )
 _NAMED = re.compile("'t[0-9]+'")
 Feeds = list[np.ndarray]

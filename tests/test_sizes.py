@@ -418,6 +418,16 @@ def test_blocks_of_nothing(quadra, backend):
 
 
 @on_both
+def test_nothing_of_what_is_large(quadra, backend):
+    """120 of it would be more than 2^31 numbers. Seen red, where sizes of nothing followed from 60 and 120 alone."""
+    m = Model()
+    x = m.op("TILE", [m.input((1, 1, 1, 4)), np.int32([1, 2200, 2200, 1])], (1, 2200, 2200, 4))
+    m.output(m.max_pool2d(x, (1, 1), stride=(2200, 2200)))
+    outcome = quadra.run(m.bytes(), *feeds((1, 1, 1, 4), (0, 1, 1, 4)), **options(backend=backend))
+    outcome.check([np.zeros((0, 1, 1, 4), np.float32)])
+
+
+@on_both
 def test_what_nothing_has_no_result_of_is_an_error_and_the_next_size_is_right(quadra, backend):
     m = Model()
     m.output(m.mean(m.input((2, 3, 4, 6)), (0,)))

@@ -159,15 +159,19 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
 }
 
 // Ops know no empty shapes. Sizes are sums and products with constants of the inputs' sizes: what
-// they are for this number and twice of it in a size's place tells what they are for 0. Strides and
-// blocks divide it.
-constexpr int kOfNothing = 60;
+// they are for a number and twice of it in a size's place tells what they are for 0: for 60, which
+// strides and blocks divide, and where that makes too many, for 1.
+Status Session::OutputsOfNothing(const std::vector<Shape>& input_shapes,
+                                 std::vector<Port>* outputs) const {
+  const Status status = OutputsOfNothing(input_shapes, 60, outputs);
+  return status.ok() ? status : OutputsOfNothing(input_shapes, 1, outputs);
+}
 
-Status Session::OutputsOfNothing(std::vector<Shape> input_shapes,
+Status Session::OutputsOfNothing(const std::vector<Shape>& input_shapes, int one,
                                  std::vector<Port>* outputs) const {
   std::vector<Shape> for_one(outputs_.size());
   *outputs = outputs_;
-  for (int size : {kOfNothing, 2 * kOfNothing}) {
+  for (int size : {one, 2 * one}) {
     Graph graph = graph_;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       Shape shape = input_shapes[i];
@@ -181,7 +185,7 @@ Status Session::OutputsOfNothing(std::vector<Shape> input_shapes,
       const Value& value = graph.value(graph.outputs[i]);
       (*outputs)[i].rank = value.rank;
       (*outputs)[i].shape = value.shape;
-      if (size == kOfNothing) for_one[i] = value.shape;
+      if (size == one) for_one[i] = value.shape;
     }
   }
   for (size_t i = 0; i < outputs->size(); ++i) {

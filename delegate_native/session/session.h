@@ -72,7 +72,7 @@ class Session {
   // The outputs for shapes of which one is empty; the graph must be there. Nothing is built: there
   // is nothing to compute. Not ok where an output would have numbers all the same, as a mean of
   // none.
-  Status OutputsOfNothing(std::vector<Shape> input_shapes, std::vector<Port>* outputs) const;
+  Status OutputsOfNothing(const std::vector<Shape>& input_shapes, std::vector<Port>* outputs) const;
 
   const SessionOptions& options() const { return options_; }
   // Those of which only the shape is read are the last ones: Invoke takes none for them.
@@ -106,6 +106,8 @@ class Session {
   const std::vector<RunTimes>& profile() const { return profile_; }
 
  private:
+  Status OutputsOfNothing(const std::vector<Shape>& input_shapes, int one,
+                          std::vector<Port>* outputs) const;
   void LetGo();
   Status Build();
   Status Bind(const std::vector<void*>& objects);
