@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "delegate_native/base/texts.h"
-
 namespace quadra {
 namespace {
 
@@ -23,42 +21,41 @@ const bool* Switch(const GpuInfo& info, const char* symptom) {
 const std::vector<Quirk>& Quirks() {
   static const std::vector<Quirk>& quirks = *new std::vector<Quirk>{
       // PoCL: each program costs 90 ms more than a kernel in one, and one lock guards the compiler.
-      {QUADRA_TEXT("compiler_starts_slowly"),
-       [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
+      {"compiler_starts_slowly", [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
        [](GpuInfo* info) { info->one_program = true; }},
       // llvmpipe: a read of a storage block is four reads for each lane, one of an image a gather.
       // Adreno: images go through the texture unit, with a cache of its own, which reads four
       // numbers at once and makes floats of halves.
-      {QUADRA_TEXT("storage_blocks_are_read_slowly"),
+      {"storage_blocks_are_read_slowly",
        [](const GpuInfo& info) {
          return Says(info.device_name, "llvmpipe") ||
                 (info.api == Api::kGles && info.vendor == "qualcomm");
        },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
       // llvmpipe computes lanes along x together, and idle ones cost as much as busy ones.
-      {QUADRA_TEXT("lanes_lie_along_x_only"),
+      {"lanes_lie_along_x_only",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->flat_group = std::min(64, info->max_work_group[0]); }},
       // llvmpipe turns floats into halfs and back around each operation: minutes to compile, four
       // times as slow.
-      {QUADRA_TEXT("half_arithmetic_is_emulated"),
+      {"half_arithmetic_is_emulated",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->supports_fp16 = false; }},
       // llvmpipe has timer queries, and they answer 0 for what is no drawing.
-      {QUADRA_TEXT("timer_queries_count_nothing"),
+      {"timer_queries_count_nothing",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->has_timer_queries = false; }},
       // llvmpipe: 50 to 150 ms for each program, one after another. Another context does the same
       // meanwhile, and Mesa's cache has the code for all.
-      {QUADRA_TEXT("machine_code_is_made_at_dispatch"),
+      {"machine_code_is_made_at_dispatch",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->compiles_at_dispatch = true; }},
       // Oclgrind 19 to 21 crash when two threads build programs.
-      {QUADRA_TEXT("compiler_crashes_in_threads"),
+      {"compiler_crashes_in_threads",
        [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },
        [](GpuInfo* info) { info->one_program = true; }},
       // Oclgrind: an access that leaves its tensor but not the buffer goes unseen.
-      {QUADRA_TEXT("memory_checker_sees_whole_buffers"),
+      {"memory_checker_sees_whole_buffers",
        [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },
        [](GpuInfo* info) { info->separate_buffers = true; }},
   };

@@ -229,7 +229,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kLandmarksToMatrixOp;
 const Op kLandmarksToMatrixOp = {
     .name = "landmarks_to_matrix",
-    .custom = QUADRA_TEXT("Landmarks2TransformMatrix"),
+    .custom = "Landmarks2TransformMatrix",
     .max_version = 2,
     .attributes = QUADRA_TEXT("size eyes scale target subset"),
     .import = ImportMatrix,
@@ -240,7 +240,7 @@ const Op kLandmarksToMatrixOp = {
 extern const Op kTransformTensorOp;
 const Op kTransformTensorOp = {
     .name = "transform_tensor",
-    .custom = QUADRA_TEXT("TransformTensorBilinear"),
+    .custom = "TransformTensorBilinear",
     .max_version = 2,
     .attributes = QUADRA_TEXT("size"),
     .import = ImportCut,
@@ -251,7 +251,7 @@ const Op kTransformTensorOp = {
 extern const Op kTransformLandmarksOp;
 const Op kTransformLandmarksOp = {
     .name = "transform_landmarks",
-    .custom = QUADRA_TEXT("TransformLandmarks"),
+    .custom = "TransformLandmarks",
     .max_version = 2,
     .import = ImportMoved,
     .shape = InferMoved,

@@ -146,7 +146,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kMaxPoolPlaceOp;
 const Op kMaxPoolPlaceOp = {
     .name = "max_pool_place",
-    .custom = QUADRA_TEXT("MaxPoolingWithArgmax2D"),
+    .custom = "MaxPoolingWithArgmax2D",
     .attributes = QUADRA_TEXT("filter stride padding"),
     .import = Import,
     .shape = InferPool,
@@ -156,7 +156,7 @@ const Op kMaxPoolPlaceOp = {
 extern const Op kMaxUnpool2dOp;
 const Op kMaxUnpool2dOp = {
     .name = "max_unpool2d",
-    .custom = QUADRA_TEXT("MaxUnpooling2D"),
+    .custom = "MaxUnpooling2D",
     .attributes = QUADRA_TEXT("filter stride"),
     .import = ImportUnpool,
     .shape = InferShape,

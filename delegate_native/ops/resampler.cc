@@ -68,7 +68,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kResamplerOp;
 const Op kResamplerOp = {
     .name = "resampler",
-    .custom = QUADRA_TEXT("Resampler"),
+    .custom = "Resampler",
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,

@@ -10,7 +10,7 @@ from host_tools.record import spec as specs
 from host_tools.request import from_arguments, inputs, model_tree, models, signatures
 from tests.model_builder import Model, one_convolution
 from tests.signature_models import KEYS, OFFSET, PICTURE, two_signatures, with_signatures
-from tests.test_subgraphs import model_of_signatures, while_model
+from tests.test_subgraphs import SHAPE, loop, model_of_signatures, small_turn
 
 
 def test_a_signatures_inputs_are_sorted_by_name_and_the_main_graphs_as_in_the_file():
@@ -47,7 +47,7 @@ def test_a_signature_that_the_model_lacks_is_misuse_that_names_those_it_has(tmp_
 
 
 def test_graphs_that_a_loop_calls_are_reached_and_other_signatures_are_not():
-    assert signatures.reached(while_model(), 0) == {0, 1, 2}
+    assert signatures.reached(loop(SHAPE, small_turn), 0) == {0, 1, 2}
     assert signatures.reached(model_of_signatures(), 1) == {1}
 
 
