@@ -168,6 +168,19 @@ const PreludePart kPreludeParts[] = {
     {"high_digits(", "",
      QUADRA_TEXT(
          "sum4_t high_digits(sum4_t v) { return intBitsToFloat(floatBitsToInt(v) & -4096); }\n")},
+    // OpenGL ES promises nothing of a divisor beyond 2^126, and NVIDIA's driver makes 0 of it.
+    {"divided(", QUADRA_TEXT("#define divided(a, b) ((a) / (b))\n"),
+     QUADRA_TEXT(R"(sum4_t divided(sum4_t a, sum4_t b) {
+  sum4_t scale = choose(is_less(vec4(1.0e37f), abs(b)), vec4(0.125f), vec4(1.0f));
+  return a * scale / (b * scale);
+}
+)")},
+    // `lane` of a sum.
+    {"sum_lane(", QUADRA_TEXT(R"($f sum_t sum_lane(sum4_t v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+)"),
+     nullptr},
     {"power_of_two(", "",
      QUADRA_TEXT("sum4_t power_of_two(ivec4 n) { return intBitsToFloat((n + 127) << 23); }\n")},
     // OpenGL ES: exp(b * log(a)) of a logarithm in two parts, for an error of it is multiplied by
@@ -258,7 +271,7 @@ sum4_t power(sum4_t a, sum4_t b) {
     // exact. Its sign is right: -1 is never too low, though a remainder rounds to all of b. An
     // infinite b has no remainder.
     {"floor_quotient(", QUADRA_TEXT(R"($f vec4 floor_quotient(vec4 a, vec4 b) {
-  vec4 zero = vec4(0.0f), q = floor(a / b), r = remainder_of(a, q, b);
+  vec4 zero = vec4(0.0f), q = floor(divided(a, b)), r = remainder_of(a, q, b);
   ivec4 is_above = (is_less(r, zero) & is_less(zero, b)) | (is_less(zero, r) & is_less(b, zero));
   ivec4 is_below = is_at_most(max(b, -b), max(r, -r)) & (1 - is_equal(q, vec4(-1.0f)));
   vec4 near = choose(is_above, q - 1.0f, choose(is_below, q + 1.0f, q));
@@ -280,7 +293,7 @@ sum4_t floor_mod(sum4_t a, sum4_t b) {
   for (int i = 0; i < 14; ++i) {
     ivec4 n = max(exponent_of(r) - exponent_of(b) - 20, 0);
     sum4_t c = size * power_of_two(n / 2) * power_of_two(n - n / 2);
-    r = remainder_of(r, trunc(r / c), c);
+    r = remainder_of(r, trunc(divided(r, c)), c);
     if (n == ivec4(0)) { break; }
   }
   sum4_t one = choose(is_less(a, vec4(0.0f)), -size, size);
@@ -316,7 +329,7 @@ sum4_t floor_mod(sum4_t a, sum4_t b) {
   sum4_t least = min(abs(x), abs(y));
   sum4_t most = max(abs(x), abs(y));
   sum4_t up = choose(is_less(most, vec4(1.0e-18f)), vec4(1.0e18f), vec4(1.0f));
-  sum4_t t = least * up / max(most * up, vec4(1.0e-37f));
+  sum4_t t = divided(least * up, max(most * up, vec4(1.0e-37f)));
   t = choose(is_equal(least, most) & is_less(vec4(0.0f), most), vec4(1.0f), t);
   ivec4 is_steep = is_less(vec4(0.41421356f), t);
   t = choose(is_steep, (t - 1.0f) / (t + 1.0f), t);

@@ -283,7 +283,7 @@ const Op kElementwiseOps[] = {
     Known([](int64_t a, int64_t b) { return a * b; },
           Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b"))),
     Known([](int64_t a, int64_t b) { return b ? a / b : INT64_MIN; },
-          Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, "$a / $b",
+          Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, QUADRA_TEXT("divided($a, $b)"),
                          QUADRA_TEXT("int_quotient($a, $b)")))),
     Copying(With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a"))),
     // As the CPU: where one is NaN, the second.

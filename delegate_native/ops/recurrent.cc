@@ -54,7 +54,8 @@ Status InferShape(Graph* graph, const Node& node) {
 // cell, 1 forget, 2 output, 3 input; a line with `$` is there for each. `~` is the activation of v.
 //
 // Lanes beyond the last output or unit of the state may hold anything; in shared memory they are 0,
-// or finite where their weights are 0.
+// or finite where their weights are 0. What is read there is computed with before it becomes a half:
+// NVIDIA's compiler of GLSL ES takes the lower bits of a float instead.
 constexpr const char* kText = QUADRA_TEXT(R"(
  int batch = GLOBAL_Z;
  int state_x = state_in_y != 0 ? 0 : batch;
@@ -80,12 +81,12 @@ c }
        sum4_t h = hidden[k];
        for (int i = 0; i < 4; ++i) {
          int at = (k * 4 + i) * cells + q;
-         z$ += vec4(lane(h, i)) * read_weights(at + $ * gate);
+         z$ += sum_lane(h, i) * read_weights(at + $ * gate);
        }
      }
 g     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
      sum4_t v = z0;
-r     made[q] = ~;
+r     v = ~;
 c     sum4_t c = cell[q];
 p     z1 += c * read_weights(vectors + q);
 b     z1 = onto_grid(z1, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
@@ -100,30 +101,32 @@ u     c = c * f + ~ * (vec4(1.0f) - f);
 g     c = onto_grid(c, cell_inverse, cell_scale, cell_low, cell_high);
 c     c = min(max(c, vec4(-cell_clip)), vec4(cell_clip));
 c     cell[q] = c;
+c     write_dst(c, x, y, outs + q);
 n     z2 = sums[2 * cells + q];
 p     z2 += c * read_weights(vectors + cells + q);
 b     z2 = onto_grid(z2, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 n     sums[2 * cells + q] = z2;
 n#
 c     v = c;
-c     made[q] = ~ / (vec4(1.0f) + exp(-z2));
-g     made[q] = onto_grid(made[q], hidden_inverse, hidden_scale, hidden_low, hidden_high);
+c     v = ~ / (vec4(1.0f) + exp(-z2));
+g     v = onto_grid(v, hidden_inverse, hidden_scale, hidden_low, hidden_high);
+     made[q] = v;
+s     write_dst(v, x, y, q);
    }
    GROUP_BARRIER();
-c   for (int q = LOCAL_X; q < cells; q += items) { write_dst(cell[q], x, y, outs + q); }
    for (int p = LOCAL_X; p < outs; p += items) {
-s     sum4_t h = made[p];
+s     hidden[p] = made[p];
 j     sum4_t h = read_weights(projection + 4 * cells * outs + p);
 j     for (int k = 0; k < cells; ++k) {
 j       sum4_t m = made[k];
 j       for (int i = 0; i < 4; ++i) {
-j         h += vec4(lane(m, i)) * read_weights(projection + (k * 4 + i) * outs + p);
+j         h += sum_lane(m, i) * read_weights(projection + (k * 4 + i) * outs + p);
 j       }
 j     }
 k     h = onto_grid(h, output_inverse, output_scale, output_low, output_high);
 j     h = min(max(h, vec4(-projection_clip)), vec4(projection_clip));
-     hidden[p] = h;
-     write_dst(h, x, y, p);
+j     hidden[p] = h;
+j     write_dst(h, x, y, p);
    }
    GROUP_BARRIER();
  }

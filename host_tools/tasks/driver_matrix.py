@@ -5,6 +5,7 @@ and version of the driver, so a session that was stopped goes on where it was.
 """
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -28,7 +29,7 @@ from host_tools.drivers.results import KINDS, KNOWN, OUTCOMES, REFUSED, RIGHT, S
 
 ALL = "all"
 _PROBE_S, _SESSION_S = 900.0, 3 * 3600.0
-_PROCESSES = 2
+_PROCESSES = os.cpu_count() or 2
 _PART = re.compile(r"\[ *(\d+%)\]\s*$")  # pytest's own count at the end of a line of dots
 _SHOWN_FAULTS, _LONGEST_SHOWN = 40, 300
 _COLORS = {RIGHT: "green", WRONG: "bold red", REFUSED: "bold red", KNOWN: "yellow", SKIPPED: "yellow"}

@@ -25,6 +25,12 @@ bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) 
 
 }  // namespace
 
+// NVIDIA's driver crashes where a part is released before one that was made later and lies in it.
+ClExecutable::~ClExecutable() {
+  launches_.clear();  // kernels may hold them
+  while (!parts_.empty()) parts_.pop_back();
+}
+
 Status ClExecutable::MakeQueue(cl_command_queue_properties properties,
                                ClHandle<cl_command_queue>* queue) {
   cl_int code = CL_SUCCESS;

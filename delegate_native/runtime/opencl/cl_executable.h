@@ -19,6 +19,7 @@ class ClExecutable : public Executable {
  public:
   ClExecutable(std::shared_ptr<ClContext> context, const fb::Plan* plan)
       : context_(std::move(context)), cl_(context_->api), plan_(*plan) {}
+  ~ClExecutable() override;
 
   // In this order.
   Status MakeMemory();
