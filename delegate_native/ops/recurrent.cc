@@ -54,8 +54,8 @@ Status InferShape(Graph* graph, const Node& node) {
 // cell, 1 forget, 2 output, 3 input; a line with `$` is there for each. `~` is the activation of v.
 //
 // Lanes beyond the last output or unit of the state may hold anything; in shared memory they are 0,
-// or finite where their weights are 0. What is read there is computed with before it becomes a half:
-// NVIDIA's compiler of GLSL ES takes the lower bits of a float instead.
+// or finite where their weights are 0. What is read there is computed with before it becomes a
+// half: NVIDIA's compiler of GLSL ES takes the lower bits of a float instead.
 constexpr const char* kText = QUADRA_TEXT(R"(
  int batch = GLOBAL_Z;
  int state_x = state_in_y != 0 ? 0 : batch;
