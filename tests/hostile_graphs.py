@@ -29,10 +29,9 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from hypothesis import HealthCheck, Phase
 
 from host_tools.base.settings import ROOT
-from host_tools.build import bazel
 from host_tools.drivers import driver_table
 from host_tools.drivers.driver import Entry
-from tests import cpu
+from tests import cpu, on_driver
 from tests.delegate import TOLERANCE, UNOPTIMISED, environment, options
 from tests.delegate_worker import invoke, open_model, report, told
 from tests.hostile_ops import BETWEEN, NEVER_EMPTY, NEVER_RESIZED, Case, cases, name, specials
@@ -580,7 +579,7 @@ def main() -> int:
     parser.add_argument("--backend", default="", help="opencl or gles; default: opencl, or the row's")
     parser.add_argument("--driver", default="", help="a row of the table of drivers")
     parser.add_argument("--only", default="", help="a family of random_ops.py; raw, wide, graph, or wide graph")
-    parser.add_argument("--library", default="", help="of the delegate; default: what Bazel builds of this checkout")
+    parser.add_argument("--library", default="", help="of the delegate; default: the row's own, QUADRA_LIBRARY, or what Bazel builds of this checkout")
     parser.add_argument("--show", type=int, default=1, help="so many models of each kind of finding")
     parser.add_argument("--case", type=int, default=-1, help="this one alone, in this process")
     parser.add_argument("--reduce", action="store_true")
@@ -588,7 +587,7 @@ def main() -> int:
     given = parser.parse_args()
     driver = driver_table.find(given.driver) if given.driver else None
     given.backend = given.backend or (driver.backend if driver else "opencl")
-    given.library = given.library or str((driver and driver.library and driver.library()) or bazel.library())
+    given.library = given.library or str(on_driver.library_of(driver))
     entry = driver.enter() if driver else Entry()
     how = {**options("", given.backend), **entry.options}
     if given.worker:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import FetchFailed, QuadraError
 from host_tools.build import bazel
 from host_tools.drivers import driver_table, results
 from host_tools.drivers.driver import Driver, Entry
@@ -150,8 +150,10 @@ def library_of(driver: Driver | None) -> Path:
 
 
 def outcome_of(problem: BaseException) -> tuple[str, str]:
-    """wrong or refused, and the reason in one text."""
+    """wrong, refused, or skipped where a model could not be fetched; and the reason in one text."""
     text = str(problem).strip() or type(problem).__name__
+    if isinstance(problem, FetchFailed):
+        return results.SKIPPED, text.splitlines()[0][:_LONGEST_REASON]
     text = text if isinstance(problem, AssertionError) else f"{type(problem).__name__}: {text}"
     return results.REFUSED if isinstance(problem, Refused) else results.WRONG, text[:_LONGEST_REASON]
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from host_tools.base import child_process
-from host_tools.base.errors import ToolMissing
+from host_tools.base.errors import FetchFailed, ToolMissing
 from host_tools.base.settings import ROOT
 from host_tools.drivers import driver_table, gpus
 from host_tools.drivers.driver import Entry
+from tests import on_driver
 from tests.delegate import Quadra, options
 from tests.vectors import all_cases
 
@@ -53,6 +54,12 @@ def test_a_row_runs_on_its_own_driver(row, library):
     quadra.close()
 
 
+def test_a_model_that_cannot_be_had_is_no_fault_of_the_driver():
+    problem = FetchFailed("fetch the wheel of a model", "exit status 1\n| no network", "connect to the network")
+    assert on_driver.outcome_of(problem) == ("skipped", "fetch the wheel of a model: exit status 1")
+    assert on_driver.outcome_of(ValueError("odd")) == ("wrong", "ValueError: odd")
+
+
 def test_every_row_is_known_here():
     assert [driver.name for driver in driver_table.DRIVERS if not driver.library] == [*SAYS]
 
@@ -84,6 +91,7 @@ from pathlib import Path
 from host_tools.base import cpu_drivers
 from host_tools.drivers import gpus
 from host_tools.drivers.driver import Entry
+from tests import on_driver
 from tests.delegate import Quadra, options
 from tests.test_driver_rows import CASES
 quadra = Quadra(Path(sys.argv[1]))
