@@ -579,7 +579,11 @@ def main() -> int:
     parser.add_argument("--backend", default="", help="opencl or gles; default: opencl, or the row's")
     parser.add_argument("--driver", default="", help="a row of the table of drivers")
     parser.add_argument("--only", default="", help="a family of random_ops.py; raw, wide, graph, or wide graph")
-    parser.add_argument("--library", default="", help="of the delegate; default: the row's own, QUADRA_LIBRARY, or what Bazel builds of this checkout")
+    parser.add_argument(
+        "--library",
+        default="",
+        help="of the delegate; default: the row's own, QUADRA_LIBRARY, or what Bazel builds of this checkout",
+    )
     parser.add_argument("--show", type=int, default=1, help="so many models of each kind of finding")
     parser.add_argument("--case", type=int, default=-1, help="this one alone, in this process")
     parser.add_argument("--reduce", action="store_true")
