@@ -29,6 +29,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "delegate_native/runtime/gles/gl_api.h"
 #include "delegate_native/runtime/opencl/cl_api.h"
@@ -341,6 +342,36 @@ void FollowQueue(const char* name, cl_command_queue queue) {
   }
 }
 
+// A part of a buffer that is not released yet.
+struct Part {
+  cl_mem object, buffer;
+  size_t begin, end;
+  bool Holds(const Part& other) const {
+    return other.buffer == buffer && other.begin >= begin && other.end <= end;
+  }
+};
+std::vector<Part> parts;  // in the order in which they were made
+long inner_parts = 0, early_parts = 0;
+
+void NotePart(cl_mem object, cl_mem buffer, const void* region) {
+  const auto& bounds = *static_cast<const cl_buffer_region*>(region);
+  const Part made = {object, buffer, bounds.origin, bounds.origin + bounds.size};
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto holds = [&](const Part& part) { return part.Holds(made); };
+  inner_parts += std::any_of(parts.begin(), parts.end(), holds);
+  parts.push_back(made);
+}
+
+void NoteRelease(cl_mem object) {
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto it = [&](const Part& part) { return part.object == object; };
+  const auto found = std::find_if(parts.begin(), parts.end(), it);
+  if (found == parts.end()) return;
+  const auto inside = [&](const Part& part) { return found->Holds(part); };
+  early_parts += std::any_of(found + 1, parts.end(), inside);
+  parts.erase(found);
+}
+
 bool Skips(cl_kernel kernel) {
   static std::atomic<long> launches{0};
   const char* skips = getenv("DRIVER_FAULTS_SKIPS");
@@ -506,6 +537,7 @@ struct Wrapper<kId, R (*)(A...)> {
                                  cl_command_queue>::value)
         FollowQueue(functions[kId].name, std::get<0>(Args(args...)));
     }
+    if constexpr (kId == kClReleaseMemObject) NoteRelease(std::get<0>(Args(args...)));
     const Fault fault = FaultOf(kId, ++functions[kId].calls);
     if constexpr (kId == kClBuildProgram) build_refused = fault.code == CL_BUILD_PROGRAM_FAILURE;
     if (!fault.way.empty()) return Fail(fault, args...);
@@ -621,6 +653,9 @@ struct Wrapper<kId, R (*)(A...)> {
         std::lock_guard<std::mutex> lock(mutex);
         kernel_names[result] = std::get<1>(Args(args...));
       }
+      if constexpr (kId == kClCreateSubBuffer) {
+        if (result) NotePart(result, std::get<0>(Args(args...)), std::get<3>(Args(args...)));
+      }
       if constexpr (kId == kClCreateContext) {
         if (result) cl_lost = false;
       }
@@ -697,12 +732,15 @@ QUADRA_EXPORT void QuadraFaultsBegin() {
   live.clear();
   tried.clear();
   happened = false;
-  blind_finishes = 0;
+  parts.clear();
+  blind_finishes = inner_parts = early_parts = 0;
 }
 
 // JSON: {"happened": whether the fault came, "calls": by function, "ways": by function, "live": by
 // kind, "groups": "KERNEL x y z" of all that were timed, "blind_finishes": how many clFinish came
-// when all commands of the queue had been flushed: there are drivers that do not wait then}.
+// when all commands of the queue had been flushed: there are drivers that do not wait then,
+// "inner_parts": how many parts of buffers were made inside others, "early_parts": how many were
+// released before one that was made later inside them: there are drivers that crash then}.
 QUADRA_EXPORT const char* QuadraFaultsReport() {
   static std::string text;
   std::lock_guard<std::mutex> lock(mutex);
@@ -720,7 +758,8 @@ QUADRA_EXPORT const char* QuadraFaultsReport() {
   for (const std::string& one : tried) groups += (groups.empty() ? "\"" : ", \"") + one + "\"";
   text = std::string("{\"happened\": ") + (happened ? "true" : "false") + ", \"calls\": {" + calls +
          "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}, \"groups\": [" + groups +
-         "], \"blind_finishes\": " + std::to_string(blind_finishes) + "}";
+         "], \"blind_finishes\": " + std::to_string(blind_finishes) + ", \"inner_parts\": " +
+         std::to_string(inner_parts) + ", \"early_parts\": " + std::to_string(early_parts) + "}";
   return text.c_str();
 }
 
