@@ -19,6 +19,8 @@ _OF_CPUS = "QUADRA_CPU_TEXT"
 _CALLS = (_OF_CPUS, "QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
 _CALL = re.compile(rf'\b({"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
 _LITERAL = re.compile(r'R"\((.*?)\)"|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
+# Phones' libraries are built without these, and without kernels in files *_cpu.cc.
+_FOLDERS_FOR_CPUS = ("pocl", "llvmpipe")
 _ROW = 24  # bytes in a line
 
 
@@ -31,6 +33,10 @@ def texts(sources: list[str], of_cpus: bool = True) -> list[str]:
             if of_cpus or call != _OF_CPUS:
                 found["".join(parts)] = None
     return list(found)
+
+
+def _is_for_cpus(source: Path) -> bool:
+    return source.stem.endswith("_cpu") or source.parent.name in _FOLDERS_FOR_CPUS
 
 
 def hash_of(text: str) -> int:
@@ -112,7 +118,7 @@ def main() -> None:
     if asked.plain:
         print(plain(wanted))
     else:
-        of_phones = texts([text for path, text in sources.items() if not path.stem.endswith("_cpu")], of_cpus=False)
+        of_phones = texts([text for path, text in sources.items() if not _is_for_cpus(path)], of_cpus=False)
         print('#include "delegate_native/base/cpu_shapes.h"', "#if QUADRA_CPU_SHAPES", packed(wanted), sep="\n")
         print("#else", packed(of_phones), "#endif", sep="\n")
     print('.section .note.GNU-stack,"",%progbits')

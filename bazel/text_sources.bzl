@@ -1,11 +1,12 @@
 """The sources of a folder of native code, for bazel/pack_texts.py."""
 
-def text_sources():
+def text_sources(folders = []):
     native.filegroup(
         name = "sources",
         srcs = native.glob([
-            "*.cc",
-            "*.h",
+            path + suffix
+            for path in [""] + [folder + "/" for folder in folders]
+            for suffix in ["*.cc", "*.h"]
         ]),
         visibility = ["//delegate_native:__subpackages__"],
     )

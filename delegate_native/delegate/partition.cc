@@ -289,27 +289,25 @@ Status Partition::ImportBuffer(QuadraBuffer* buffer) {
 
 Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) {
   QUADRA_RETURN_IF_ERROR(CheckKind(session->backend(), buffer.kind));
-  const size_t inputs = inputs_read();
-  for (size_t i = 0; i < inputs + output_tensors.size(); ++i) {
-    const bool is_input = i < inputs;
-    const size_t at = is_input ? i : i - inputs;
-    if ((is_input ? input_tensors : output_tensors)[at] != tensor) continue;
-    const Port& port = (is_input ? session->inputs() : session->outputs())[at];
-    QuadraBuffer imported = buffer;
-    if (buffer.bytes >= BytesOf(port)) return ImportBuffer(&imported);
-    return Unsupported("it has %zu bytes; the tensor has %zu", buffer.bytes, BytesOf(port));
-  }
-  return Unsupported("the tensor is no input and no output of a partition");
+  const auto find = [&](const std::vector<int>& tensors, size_t count,
+                        const std::vector<Port>& ports) {
+    const auto end = tensors.begin() + static_cast<std::ptrdiff_t>(count);
+    const auto found = std::find(tensors.begin(), end, tensor);
+    return found == end ? nullptr : &ports[static_cast<size_t>(found - tensors.begin())];
+  };
+  const Port* port = find(input_tensors, inputs_read(), session->inputs());
+  if (!port) port = find(output_tensors, output_tensors.size(), session->outputs());
+  if (!port) return Unsupported("the tensor is no input and no output of a partition");
+  QuadraBuffer imported = buffer;
+  if (buffer.bytes >= BytesOf(*port)) return ImportBuffer(&imported);
+  return Unsupported("it has %zu bytes; the tensor has %zu", buffer.bytes, BytesOf(*port));
 }
 
-// i: inputs, then outputs.
-Status Partition::FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found) {
-  const bool is_output = i >= inputs_read();
-  const size_t at = is_output ? i - inputs_read() : i;
-  const TfLiteTensor& tensor = context->tensors[(is_output ? output_tensors : input_tensors)[at]];
-  const size_t bytes = BytesOf((is_output ? session->outputs() : session->inputs())[at]);
+Status Partition::FindBuffer(TfLiteContext* context, int index, const Port& port, bool is_output,
+                             QuadraBuffer* found) {
+  const TfLiteTensor& tensor = context->tensors[index];
+  const size_t bytes = BytesOf(port);
   const char* name = tensor.name ? tensor.name : "";
-  const int index = static_cast<int>(&tensor - context->tensors);
   const int known = buffers ? buffers->Find(context, index, is_output, found) : 0;
   if (known < 0) return DeviceFailed("the buffer for '%s' cannot be had: see the log", name);
   if (known == 0) *found = {QUADRA_BUFFER_HOST, tensor.data, bytes, nullptr, 0};
@@ -338,18 +336,28 @@ Status Partition::Prepare(TfLiteContext* context) {
 }
 
 Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
-  const size_t count = inputs_read();
-  std::vector<const void*> inputs(count);
+  std::vector<const void*> inputs(inputs_read());
   std::vector<void*> outputs(output_tensors.size());
-  std::vector<void*> objects(count + outputs.size());
-  for (size_t i = 0; i < objects.size(); ++i) {
+  PortObjects objects;
+  objects.inputs.resize(inputs.size());
+  objects.outputs.resize(outputs.size());
+  const auto find = [&](int tensor, const Port& port, bool is_output, void** object, void** host) {
     QuadraBuffer found{};
-    QUADRA_RETURN_IF_ERROR(FindBuffer(context, i, &found));
+    QUADRA_RETURN_IF_ERROR(FindBuffer(context, tensor, port, is_output, &found));
     const bool is_fence = found.event_kind == QUADRA_EVENT_FENCE_FD;
     if (found.event) (is_fence ? events->fences : events->before).push_back(found.event);
-    if (found.kind != QUADRA_BUFFER_HOST) objects[i] = found.handle;
-    else if (i < count) inputs[i] = found.handle;
-    else outputs[i - count] = found.handle;
+    *(found.kind == QUADRA_BUFFER_HOST ? host : object) = found.handle;
+    return Status();
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    void* host = nullptr;
+    QUADRA_RETURN_IF_ERROR(
+        find(input_tensors[i], session->inputs()[i], false, &objects.inputs[i], &host));
+    inputs[i] = host;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    QUADRA_RETURN_IF_ERROR(
+        find(output_tensors[i], session->outputs()[i], true, &objects.outputs[i], &outputs[i]));
   }
   QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
   return session->Invoke(inputs, outputs, objects, events);

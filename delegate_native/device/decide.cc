@@ -1,5 +1,5 @@
-// What follows from the facts of a device. Vendors' and CPUs' names are known here and in
-// quirks.cc only.
+// The decisions that follow from the facts of a device. Vendors' and CPUs' names are known here and
+// in quirks.cc only.
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -14,11 +14,11 @@ struct Vendor {
   const char* name;
   const char* words;  // any of them in the driver's vendor or device name, in small letters
   Storage storage;
-  // Of a work-item, in vectors of four, while the GPU still has other work to do as it waits for
-  // memory: 64 numbers are all that Mali has; with 96 half of Adreno's 16 waves fit.
+  // Registers of a work-item, in vectors of four, while the GPU still has other work to do as it
+  // waits for memory: 64 numbers are all that Mali has; with 96 half of Adreno's 16 waves fit.
   int registers;
   int enough_work_items;  // Adreno: three waves of 64 for each of six processors
-  // Of the slowest that are still in use, in millions: a trip of the largest tile has 128
+  // Those of the slowest GPUs still in use, in millions: a trip of the largest tile has 128
   // multiply-adds, and a kernel reaches a quarter of what the GPU can do.
   int trips_per_second;
   // Below these, published delegates find on phones, what Winograd's tiles take in memory costs

@@ -9,7 +9,7 @@
 namespace quadra {
 namespace {
 
-// What a number may be. Wide enough for every device there is, narrow enough that sizes and grids
+// The range of a number. Wide enough for every device there is, narrow enough that sizes and grids
 // which follow from it cannot leave their types.
 struct Range {
   int64_t least, most;

@@ -1,5 +1,5 @@
-// What a GPU (or the CPU that stands in for one) offers: read from a driver or from a JSON file,
-// so that a plan for a phone can be made on any machine.
+// The facts of a GPU (or of the CPU that stands in for one): read from a driver or from a JSON
+// file, so that a plan for a phone can be made on any machine.
 #ifndef QUADRA_DEVICE_GPU_INFO_H_
 #define QUADRA_DEVICE_GPU_INFO_H_
 
@@ -36,7 +36,7 @@ struct GpuInfo {
   int buffer_alignment_bytes = 128;  // of a part of a buffer that a kernel sees as its argument
   int max_image2d[2] = {0, 0};       // 0: no images
   int64_t max_image_buffer_width = 0;
-  // Of one kernel, OpenGL ES only. The defaults are what version 3.1 promises.
+  // Limits of one kernel, OpenGL ES only. The defaults are what version 3.1 promises.
   int max_storage_blocks = 4;    // buffers
   int max_image_units = 4;       // images that are written, buffers that are read as images
   int max_output_resources = 4;  // both together
@@ -51,8 +51,8 @@ struct GpuInfo {
   int vector_width = 4;          // floats in one register: 4 on GPUs, 8 or 16 on CPUs
   int vector_registers = 16;     // how many such registers a kernel may count on
   int enough_work_items = 4096;  // fewer leave processors of a GPU idle
-  // What a convolution of 3 x 3 pixels needs to gain by Winograd: channels of source and result,
-  // and tiles of 4 x 4 results. No convolution has kNever channels.
+  // The least that a convolution of 3 x 3 pixels needs to gain by Winograd: channels of source and
+  // result, and tiles of 4 x 4 results. No convolution has kNever channels.
   static constexpr int kNever = 1 << 20;
   int winograd_channels = 64, winograd_tiles = 32;
   // Loop iterations, of all work-items together, that it surely does in a second: what one dispatch

@@ -1,5 +1,5 @@
-// What a GPU API must do: turn a Plan into something that runs. Narrow on purpose; a backend knows
-// nothing of graphs and ops.
+// The duty of a GPU API: to turn a Plan into something that runs. Narrow on purpose; a backend
+// knows nothing of graphs and ops.
 #ifndef QUADRA_RUNTIME_BACKEND_H_
 #define QUADRA_RUNTIME_BACKEND_H_
 
@@ -14,6 +14,7 @@
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/runtime/ports.h"
 #include "delegate_native/runtime/refusal.h"
 #include "delegate_native/runtime/system_memory.h"
 
@@ -22,7 +23,7 @@ namespace quadra {
 // Gets the numbers of plan.tensors[tensor]; floats as their bits.
 using TakeTensor = Status (*)(void* who, unsigned tensor, const std::vector<int32_t>& numbers);
 
-// What a measured inference did, and when: ns of the host's monotonic clock.
+// The steps of a measured inference, and when they were: ns of the host's monotonic clock.
 struct RunTimes {
   // Begun; inputs written; all dispatches enqueued; all done; outputs read.
   enum { kBegun, kWritten, kEnqueued, kDone, kRead, kMarks };
@@ -36,7 +37,7 @@ struct RunTimes {
   std::vector<Dispatch> dispatches;  // in plan order
 };
 
-// What an inference on objects of the GPU API must come after, and who may come after it. Events
+// Events that an inference on objects of the GPU API comes after, and the one of its end. Events
 // are the API's (cl_event, EGLSyncKHR); sync fences are file descriptors, as pointers.
 struct Events {
   std::vector<void*> before;
@@ -44,7 +45,7 @@ struct Events {
   int deadline_ms = 10000;    // how long the host waits for an event
   bool goes_on = false;       // it may go on when the call returns
   bool gives_fence = false;   // `done` is one
-  // Of its end, as long as the executable begins no other one; null: it has ended.
+  // The event of its end, as long as the executable begins no other one; null: it has ended.
   void* done = nullptr;
 };
 
@@ -68,19 +69,15 @@ class Executable {
   // plan's order. With `times`: also measures each dispatch.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                      RunTimes* times) = 0;
-  // From the next inference on its kernels work on these objects of the GPU API (cl_mem), inputs
-  // first, then outputs, in the plan's order; where one is null, on the host's memory as ever. They
-  // must stay until others take their place. An error leaves none. With nulls alone, the host's
-  // memory of the last inference may go, too.
-  virtual Status Bind(const std::vector<void*>& objects) {
-    for (const void* object : objects) {
-      if (object) return Unsupported("this backend takes no buffers of its callers");
-    }
-    return Status();
+  // From the next inference on its kernels work on these objects, or on the host's memory as ever.
+  // They must stay until others take their place. With none at all, the host's memory of the last
+  // inference may go, too.
+  virtual Status Bind(const PortObjects& objects) {
+    return objects.any() ? Unsupported("this backend takes no buffers of its callers") : Status();
   }
   // Whether inferences can be begun and left to the device, where all inputs and outputs are bound.
   virtual bool can_start(const Events&) const { return false; }
-  // What is begun next comes after the events. The device waits for them where it can
+  // The inference that is begun next comes after the events. The device waits for them where it can
   // (`on_device`); else the host does, and for what Start began before.
   virtual Status Await(const Events& events, bool /*on_device*/) {
     return events.before.empty() && events.fences.empty()
@@ -109,7 +106,7 @@ class Executable {
 
  protected:
   bool hands_over() const { return take_ != nullptr; }
-  // What a backend calls after each dispatch.
+  // A backend calls this after each dispatch.
   Status TakeAfter(size_t dispatch, const fb::Plan& plan) {
     for (unsigned i = 0; take_ && i < plan.tensors()->size(); ++i) {
       const fb::Tensor& tensor = *plan.tensors()->Get(i);
@@ -120,17 +117,13 @@ class Executable {
     }
     return Status();
   }
-
-  // Why a buffer of the caller cannot serve.
-  static Status TooSmall(size_t bytes, size_t needed) {
-    return Unsupported("it has %zu bytes; the tensor has %zu", bytes, needed);
-  }
-  // The same, with which one it is: `i` counts inputs, then outputs.
-  static Status OfBuffer(Status status, size_t i, size_t inputs) {
-    if (status.ok()) return status;
-    const bool is_input = i < inputs;
-    return Status(status.code(), Format("the buffer for %s %zu: %s", is_input ? "input" : "output",
-                                        is_input ? i : i - inputs, status.message().c_str()));
+  // Whether Run is given as many as the plan has.
+  static Status CheckCounts(const fb::Plan& plan, size_t inputs, size_t outputs) {
+    const size_t ins = plan.inputs() ? plan.inputs()->size() : 0;
+    const size_t outs = plan.outputs() ? plan.outputs()->size() : 0;
+    if (inputs == ins && outputs == outs) return Status();
+    return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs, outputs,
+                    ins, outs);
   }
 
  private:
@@ -141,7 +134,7 @@ class Executable {
   void* who_ = nullptr;
 };
 
-// What a driver made of the plan's program `i`; null: it was not kept.
+// The binary that a driver made of the plan's program `i`; null: it was not kept.
 inline const fb::ProgramBinary* KeptBinary(const fb::Plan& plan, unsigned i,
                                            const fb::Binaries* kept) {
   if (!kept || i >= kept->programs()->size()) return nullptr;
@@ -184,10 +177,10 @@ class Backend {
   virtual const char* name() const = 0;
   // The device that this backend found.
   virtual const GpuInfo& info() const = 0;
-  // What its kernels run in; callers make buffers there.
+  // The contexts that its kernels run in; callers make buffers there.
   virtual Contexts contexts() const { return {}; }
-  // What Bind takes: nothing, cl_mem of its context, or OpenGL ES's buffers of one that shares
-  // them.
+  // The objects that Bind takes: none, cl_mem of its context, or OpenGL ES's buffers of one that
+  // shares them.
   enum class Takes { kNothing, kClMem, kGlBuffer };
   virtual Takes takes() const { return Takes::kNothing; }
   // `object`: one of the context that there is already, and stays its owner's; null: a new one.

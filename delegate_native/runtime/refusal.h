@@ -1,4 +1,4 @@
-// What a driver does not take of a plan, as a value: what is tried next follows from it
+// The parts of a plan that a driver does not take, as a value: what is tried next follows from it
 // (session/revise.h).
 #ifndef QUADRA_RUNTIME_REFUSAL_H_
 #define QUADRA_RUNTIME_REFUSAL_H_
@@ -29,7 +29,7 @@ struct Refusal {
   void AddLaunch(const fb::Plan& plan, unsigned index);
 };
 
-// What a build left, and its compiler.
+// The programs that a build left, and its compiler.
 class Build {
  public:
   virtual bool Has(const fb::Dispatch& dispatch) const = 0;

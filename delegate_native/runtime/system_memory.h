@@ -31,7 +31,7 @@ class SystemMemory {
   size_t bytes() const { return bytes_; }
   int fd() const { return fd_; }
   void* hardware_buffer() const { return hardware_buffer_; }
-  // What a GPU's API made of it.
+  // The object that a GPU's API made of it.
   virtual void* object() const = 0;
 
   std::unique_ptr<SystemMemory> next;  // in a list

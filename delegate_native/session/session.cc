@@ -478,50 +478,51 @@ void Session::SetOutputs(const Graph& imported) {
 // elements are brought from and to these here.
 Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times) {
   const fb::Plan& plan = *fb::GetPlan(plan_.data());
-  staged_.resize(inputs.size() + outputs.size());
+  staged_.inputs.resize(inputs.size());
+  staged_.outputs.resize(outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const fb::Io& io = *plan.inputs()->Get(static_cast<unsigned>(i));
     const fb::Tensor& tensor = *plan.tensors()->Get(static_cast<unsigned>(io.tensor()));
     if (IsPlain(inputs_[i].element) || tensor.cell() > fb::Cell_Int) continue;
     if (HasWords(inputs_[i], NumbersOf(io))) continue;
-    Widen(inputs[i], inputs_[i], &staged_[i]);
-    inputs[i] = staged_[i].data();
+    Widen(inputs[i], inputs_[i], &staged_.inputs[i]);
+    inputs[i] = staged_.inputs[i].data();
   }
   std::vector<void*> results = outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const int64_t numbers = NumbersOf(*plan.outputs()->Get(static_cast<unsigned>(i)));
     if (IsPlain(outputs_[i].element) || HasWords(outputs_[i], numbers)) continue;
-    std::vector<int32_t>& staged = staged_[inputs.size() + i];
+    std::vector<int32_t>& staged = staged_.outputs[i];
     staged.resize(static_cast<size_t>(outputs_[i].shape.elements()));
     results[i] = staged.data();
   }
   QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, results, times));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (results[i] == outputs[i]) continue;
-    Narrow(staged_[inputs.size() + i], outputs_[i].element, outputs[i]);
+    Narrow(staged_.outputs[i], outputs_[i].element, outputs[i]);
   }
   return Status();
 }
 
-Status Session::Bind(const std::vector<void*>& objects) {
-  const bool any = std::any_of(objects.begin(), objects.end(), [](void* one) { return one; });
+Status Session::Bind(const PortObjects& objects) {
+  const bool any = objects.any();
   if (!any && !has_bound_) return Status();
-  const size_t inputs = inputs_read();
-  for (size_t i = 0; i < objects.size(); ++i) {
-    const bool is_input = i < inputs;
-    const Element element = is_input ? inputs_[i].element : outputs_[i - inputs].element;
-    if (objects[i] && !IsPlain(element)) {
-      return Unsupported("the buffer for %s %zu: only float32 and int32 can be in one",
-                         is_input ? "input" : "output", is_input ? i : i - inputs);
+  const auto check = [](const char* kind, const std::vector<void*>& given,
+                        const std::vector<Port>& ports) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!given[i] || IsPlain(ports[i].element)) continue;
+      return Unsupported("the buffer for %s %zu: only float32 and int32 can be in one", kind, i);
     }
-  }
+    return Status();
+  };
+  QUADRA_RETURN_IF_ERROR(check("input", objects.inputs, inputs_));
+  QUADRA_RETURN_IF_ERROR(check("output", objects.outputs, outputs_));
   has_bound_ = any;
-  const std::vector<void*> none(inputs + outputs_.size());
-  return executable_->Bind(objects.empty() ? none : objects);
+  return executable_->Bind(objects);
 }
 
 Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                       const std::vector<void*>& objects, Events* events) {
+                       const PortObjects& objects, Events* events) {
   if (!ready_) return Internal("invoked before it was prepared");
   if (!executable_ || !executable_->is_intact()) {
     LetGo();  // first: it may fill the device
@@ -532,7 +533,7 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
   // Drivers give the binaries of a program that has run.
   const bool goes_on = events && events->goes_on && executable_->can_start(*events) &&
                        !options_.profile && !options_.dump_tensors && unsaved_.empty() &&
-                       std::all_of(objects.begin(), objects.end(), [](void* one) { return one; });
+                       objects.all();
   QUADRA_RETURN_IF_ERROR(executable_->Await(events ? *events : Events(), goes_on));
   if (goes_on) {
     deadline_ms_ = events->deadline_ms;

@@ -83,10 +83,10 @@ class Session {
   const std::string& graph_hash() const { return graph_hash_; }
 
   // Dense numbers in and out, as the model has them, in the order of the graph's inputs and
-  // outputs. `objects`: of the GPU API, for inputs and then outputs, in whose place the host's
-  // memory may be null (see Executable::Bind); empty: none. `events`: null: none.
+  // outputs. Where there is an object the host's memory may be null (see Executable::Bind).
+  // `events`: null: none.
   Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                const std::vector<void*>& objects = {}, Events* events = nullptr);
+                const PortObjects& objects = {}, Events* events = nullptr);
   // Until all inferences that go on have ended, or the deadline of the last one.
   Status Wait();
   // Of the last inference; see Executable.
@@ -110,7 +110,7 @@ class Session {
                           std::vector<Port>* outputs) const;
   void LetGo();
   Status Build();
-  Status Bind(const std::vector<void*>& objects);
+  Status Bind(const PortObjects& objects);
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
   bool UsesCache() const;
   Fits FitsTarget() const;
@@ -153,7 +153,7 @@ class Session {
   bool is_hit_ = false;   // the plan came from the cache
   std::string cached_ = "off";
   std::string unsaved_;  // key of a plan that the cache is to have after the first inference
-  std::vector<std::vector<int32_t>> staged_;  // inputs, then outputs, that a plan has as ints
+  Ports<std::vector<int32_t>> staged_;  // those that a plan has as ints
   std::vector<RunTimes> profile_;
 };
 

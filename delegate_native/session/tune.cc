@@ -103,8 +103,7 @@ Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* execu
     if (best != own) tuned = Tuned::kBetter;
   }
   // No kernel points to `memory` when it goes.
-  const size_t ports = plan.inputs()->size() + plan.outputs()->size();
-  const bool left = !memory || executable->Bind(std::vector<void*>(ports)).ok();
+  const bool left = !memory || executable->Bind({}).ok();
   return left ? tuned : Tuned::kFailed;
 }
 

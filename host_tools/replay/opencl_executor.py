@@ -191,7 +191,7 @@ class OpenClExecutor:
 
 
 class _Common:
-    """The one entry point of a program whose kernels are functions: see cl_common_entry.cc."""
+    """The one entry point of a program whose kernels are functions: see pocl/cl_common_entry.cc."""
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.entries = [kernel.entry for kernel in kernels]

@@ -114,6 +114,14 @@ def test_vendors_are_named_in_device_only():
     assert not found
 
 
+def test_what_drivers_on_the_cpu_need_is_apart_from_what_phones_run():
+    apart = ("runtime/opencl/pocl/", "runtime/gles/llvmpipe/")
+    words = re.compile(r"kHasCpuShapes|is_cpu\(|is_serial\(|runs_items_serially|wants_few_texts|"
+                       r"shares_host_memory|compiles_at_dispatch|(?:pocl|llvmpipe)/")  # fmt: skip
+    found = {str(path.relative_to(NATIVE)) for path in sources("runtime") if words.search(code(path))}
+    assert found and all(name.startswith(apart) for name in found)
+
+
 def test_kernel_bodies_have_no_word_of_one_language():
     found: list[str] = []
     for path in [*sources("ops"), NATIVE / "plan" / "io_kernels.cc"]:

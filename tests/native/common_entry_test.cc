@@ -1,4 +1,4 @@
-#include "delegate_native/runtime/opencl/cl_common_entry.h"
+#include "delegate_native/runtime/opencl/pocl/cl_common_entry.h"
 #include "gtest/gtest.h"
 
 namespace quadra {
@@ -9,7 +9,7 @@ struct Sample {
   std::vector<std::string> parameters;
 };
 
-ClCommonEntry EntryOf(const std::vector<Sample>& samples) {
+std::unique_ptr<const ClNumberedEntry> EntryOf(const std::vector<Sample>& samples) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<fb::Kernel>> offsets;
   for (const Sample& sample : samples) {
@@ -24,23 +24,23 @@ ClCommonEntry EntryOf(const std::vector<Sample>& samples) {
 }
 
 TEST(CommonEntry, HasRoomForTheLongestListOfEachKind) {
-  const ClCommonEntry common = EntryOf({{"one", {"__global const float*", "int", "int"}},
-                                        {"two", {"__global float*", "__global float*", "float"}}});
-  EXPECT_EQ(common.buffers, 2);
-  EXPECT_EQ(common.numbers, 2);
-  EXPECT_EQ(common.NumberOf("two"), 1);
+  const auto common = EntryOf({{"one", {"__global const float*", "int", "int"}},
+                               {"two", {"__global float*", "__global float*", "float"}}});
+  EXPECT_EQ(common->buffers(), 2);
+  EXPECT_EQ(common->numbers(), 2);
+  EXPECT_EQ(common->NumberOf("two"), 1);
 }
 
 TEST(CommonEntry, CallsEachBodyWithItsOwnTypes) {
-  const ClCommonEntry common = EntryOf({{"one", {"__global const vec4*", "float", "int"}}});
-  EXPECT_NE(common.source.find("case 0: one_body((__global const vec4*)buffer_0, "
-                               "as_float(given.number[0]), given.number[1], x, y, z); break;"),
+  const auto common = EntryOf({{"one", {"__global const vec4*", "float", "int"}}});
+  EXPECT_NE(common->source().find("case 0: one_body((__global const vec4*)buffer_0, "
+                                  "as_float(given.number[0]), given.number[1], x, y, z); break;"),
             std::string::npos)
-      << common.source;
+      << common->source();
 }
 
-TEST(CommonEntry, IsEmptyWhenABodyCannotBeCalled) {
-  EXPECT_TRUE(EntryOf({{"one", {"int"}}, {"two", {}}}).empty());
+TEST(CommonEntry, IsNoneWhenABodyCannotBeCalled) {
+  EXPECT_EQ(EntryOf({{"one", {"int"}}, {"two", {}}}), nullptr);
 }
 
 }  // namespace

@@ -130,13 +130,13 @@ Status LoadGlApi(const EglApi& egl, GlApi* api);
 // Whether a list of words, parted by spaces, has this one.
 bool HasWord(const char* words, const char* word);
 
-// What was tried, what came back (the error's name), what to do next.
+// Says what was tried, what came back (the error's name), what to do next.
 Status EglFailed(const EglApi& egl, const char* tried);
 // Ok unless an error is pending, or the GPU was reset, which some drivers tell only when asked.
 Status CheckGl(const GlApi& gl, const char* tried);
-// What an error is that GetError gave.
+// The same of an error that GetError gave.
 Status GlError(const GlApi& gl, const char* tried, GLenum code);
-// Of a call that gave nothing: never ok, even where the driver left no error.
+// The same of a call that gave nothing: never ok, even where the driver left no error.
 Status GlFailed(const GlApi& gl, const char* tried);
 
 }  // namespace quadra

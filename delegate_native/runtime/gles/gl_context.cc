@@ -14,9 +14,9 @@ struct Display {
   const char* how;
 };
 
-// What the driver manager offers, the best first: GPUs, then whatever needs no window system, then
-// the display that the system means by default, then software. A display that is open stays open:
-// the application may have opened it, too, and closing it would end its contexts.
+// The displays that the driver manager offers, the best first: GPUs, then whatever needs no window
+// system, then the display that the system means by default, then software. A display that is open
+// stays open: the application may have opened it, too, and closing it would end its contexts.
 std::vector<Display> Displays(const EglApi& egl) {
   std::vector<Display> displays, software;
   const char* client = egl.QueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);

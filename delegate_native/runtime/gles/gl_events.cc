@@ -1,4 +1,4 @@
-// What an executable does with events of its callers, and those that it leaves to them.
+// Events: those that an inference waits for, and those that it leaves to its callers.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -119,8 +119,8 @@ Status GlExecutable::StartHere(EGLSyncKHR callers, Events* events) {
   return WaitForGpu();
 }
 
-// What the caller's own context still has to do may be with buffers that are ours now, too: it
-// comes before, and the host does not wait for it.
+// Commands that the caller's own context still has to do may be with buffers that are ours now,
+// too: it comes before, and the host does not wait for it.
 Status GlExecutable::Start(Events* events) {
   const EglApi& egl = device_->context->egl;
   EGLSyncKHR callers = kNoSync;

@@ -1,4 +1,4 @@
-// A plan on OpenGL ES: its memory, its programs, its bindings.
+// A plan on OpenGL ES: its programs, its bindings.
 #ifndef QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
 #define QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
 
@@ -8,6 +8,7 @@
 
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/runtime/gles/gl_device.h"
+#include "delegate_native/runtime/gles/gl_plan_memory.h"
 
 namespace quadra {
 
@@ -20,24 +21,16 @@ class GlExecutable : public Executable, private Build {
   Status LaunchFirst(int* launched, Refusal* refusal) override;
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
-  Status Bind(const std::vector<void*>& objects) override;
+  Status Bind(const PortObjects& objects) override;
   bool can_start(const Events& events) const override;
   Status Await(const Events& events, bool on_device) override;
   Status Start(Events* events) override;
-  int64_t copied_bytes() const override;
+  int64_t copied_bytes() const override { return memory_.copied_bytes(); }
   float Time(unsigned dispatch, const Group& group) override;
   bool is_intact() const override { return is_intact_ && !gl_.lost; }
   std::vector<ProgramBinary> Binaries() override;
 
  private:
-  // An input or output of the plan.
-  struct Port {
-    GLuint buffer = 0;
-    GLintptr offset = 0;
-    GLsizeiptr bytes = 0;
-    bool is_own = false;  // its buffer serves no other tensor
-    GLuint bound = 0;     // the caller's buffer, which kernels work on instead
-  };
   // A part of a buffer at a binding, a texture at a texture unit or an image unit.
   struct Binding {
     GLuint object = 0;
@@ -45,12 +38,6 @@ class GlExecutable : public Executable, private Build {
     GLsizeiptr bytes = 0;
     GLenum format = 0;  // of an image
     GLenum access = GL_READ_ONLY;
-  };
-  // A texture over a part of a buffer.
-  struct Texels {
-    int region;
-    fb::View view;
-    GLuint texture;
   };
   struct Launch {
     GLuint program = 0;
@@ -78,26 +65,17 @@ class GlExecutable : public Executable, private Build {
   }
   bool Has(const fb::Dispatch& dispatch) const override;
   bool Compiles(const fb::Dispatch& dispatch, const Group& group) const override;
-  Status MakeMemory();
-  Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
-  Status MakeImage(const fb::Buffer& buffer, GLuint* made);
-  Port PortOf(const fb::Io& io) const;
-  Port PortOf(const fb::Tensor& tensor) const;
   Status MakeLaunches();
   Status MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_t>* numbers);
   void Bind(const fb::Arg& arg, Launch* launch);
-  GLuint TexelsOf(const fb::Arg& arg);
   Status RunHere(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                  RunTimes* times);
-  Status Write(const Port& port, const void* from);
-  Status Read(const Port& port, void* to);
   void BindLaunch(const GlApi& gl, const Launch& launch) const;
   void Dispatch(const Launch& launch);
   class FirstLaunches;
   Status LaunchFirstHere(int* launched, Refusal* refusal);
   Status DispatchAll();
   Status ReadCopy(const fb::Tensor& from, void* to) override;
-  Status WriteAll(const std::vector<const void*>& inputs);
   Status Profile(const std::vector<const void*>& inputs, size_t first, size_t count,
                  RunTimes* times);
   Status ProfileByTimers(size_t first, size_t count, RunTimes* times);
@@ -109,14 +87,6 @@ class GlExecutable : public Executable, private Build {
   Status AwaitHere(const Events& events, bool on_device);
   Status StartHere(EGLSyncKHR callers, Events* events);
   void EndDone();
-  // Inputs, then outputs.
-  Port* PortAt(size_t i) {
-    return i < inputs_.size() ? &inputs_[i] : &outputs_[i - inputs_.size()];
-  }
-  Status BindHere(const std::vector<void*>& objects);
-  Status CheckBound(const Port& port, GLuint buffer) const;
-  GLuint Resolve(GLuint own) const;
-  void View(const Texels& texels, GLuint buffer) const;
   void Free();
 
   std::shared_ptr<GlDevice> device_;
@@ -126,17 +96,14 @@ class GlExecutable : public Executable, private Build {
   GlDevice::Bound uses_;  // of its launches
   const GlApi& gl_;
   const fb::Plan& plan_;
-  std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects
-  std::vector<Texels> texels_;
+  GlPlanMemory memory_;
   GLuint numbers_ = 0;                  // the numbers of all dispatches
   std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
-  std::vector<Port> inputs_, outputs_;
-  bool has_bound_ = false;
-  bool goes_on_ = false;               // what Start began last, as far as is known
-  EGLSyncKHR done_ = EGL_NO_SYNC_KHR;  // of its end,
-  int fence_ = -1;                     // and as a file descriptor
-  std::vector<Launch> launches_;       // parallel to plan.dispatches
-  unsigned timed_dispatch_ = 0;        // of the last Time
+  bool goes_on_ = false;                // what Start began last, as far as is known
+  EGLSyncKHR done_ = EGL_NO_SYNC_KHR;   // of its end,
+  int fence_ = -1;                      // and as a file descriptor
+  std::vector<Launch> launches_;        // parallel to plan.dispatches
+  unsigned timed_dispatch_ = 0;         // of the last Time
   Group timed_group_ = {0, 0, 0};
   GlProgramPtr timed_program_;
 };

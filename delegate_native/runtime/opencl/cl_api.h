@@ -68,8 +68,8 @@ std::string ClErrorName(cl_int code);
 // Whether an error may mean that the device or its context is lost. Drivers have no code of their
 // own for that, and nothing is lost by being wrong but the time of making a context anew.
 bool MayBeLost(cl_int code);
-// What was tried, what came back (the error's name; of a call that gave nothing, that it left no
-// error), what to do next (null: what fits the code).
+// Says what was tried, what came back (the error's name; of a call that gave nothing, that it left
+// no error), what to do next (null: what fits the code).
 Status ClFailed(const char* tried, cl_int code, const char* next = nullptr);
 
 }  // namespace quadra

@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "delegate_native/base/clock.h"
-#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/functions.h"
 #include "delegate_native/base/log.h"
-#include "delegate_native/runtime/opencl/cl_threads.h"
+#include "delegate_native/runtime/opencl/cl_host_device.h"
 
 namespace quadra {
 namespace {
@@ -175,7 +174,7 @@ Status MakeClContext(const std::string& library, cl_context given,
                   static_cast<void*>(&made->acquire));
     if (!made->release) made->acquire = nullptr;  // one is of no use without the other
   }
-  if (kHasCpuShapes) made->threads = MakeClThreads(*made);
+  made->host = MakeClHostDevice(made.get());
   Log(1, "OpenCL device: %s, %s, driver %s: target %s%s", made->info.device_name.c_str(),
       made->info.api_version.c_str(), made->info.driver.c_str(), made->info.name.c_str(),
       given ? "; the app's context" : "");

@@ -36,7 +36,7 @@ class ClHandle {
   cl_int(CL_API_CALL* release_)(T) = nullptr;
 };
 
-class ClThreads;
+class ClHostDevice;
 
 struct ClContext {
   ClApi api;
@@ -44,12 +44,13 @@ struct ClContext {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
   ClHandle<cl_context> context;
-  // Of extensions; null where the driver lacks them. What cl_khr_external_memory imports is the
+  // Functions of extensions; null where the driver lacks them. Memory that cl_khr_external_memory
+  // imports is the
   // device's only between the first two.
   using Exchange = decltype(&clEnqueueAcquireExternalMemObjectsKHR);
   Exchange acquire = nullptr, release = nullptr;
   decltype(&clImportMemoryARM) import_arm = nullptr;
-  std::shared_ptr<ClThreads> threads;  // null: one thread launches all
+  std::unique_ptr<ClHostDevice> host;  // null: nothing is done otherwise
   // Once an error said that it may be: the next interpreter gets a context of its own.
   std::atomic<bool> lost{false};
 

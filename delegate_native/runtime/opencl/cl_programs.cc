@@ -6,7 +6,6 @@
 #include <atomic>
 #include <utility>
 
-#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/base/thread.h"
 #include "delegate_native/runtime/backend.h"
@@ -147,7 +146,7 @@ Status ClPrograms::BuildMissing(const fb::Program& program, const fb::ProgramBin
   if (missing.empty()) return Status();
   const auto built = std::make_shared<ClBuiltProgram>();
   ClBuiltProgram& made = *built;
-  if (kHasCpuShapes) made.common = MakeCommonEntry(kernels);
+  if (context_->host) made.common = context_->host->MakeEntry(kernels);
   made.kernels = kernels.size();
   if (kernels.size() < program.kernels()->size()) kept = nullptr;  // it holds all of them
   if (kept) made.program = FromBinary(*kept, options);
@@ -155,7 +154,8 @@ Status ClPrograms::BuildMissing(const fb::Program& program, const fb::ProgramBin
   ++(made.launched ? count->loaded : count->compiled);
   if (!made.program) {
     if (kept) ++count->refused;
-    QUADRA_RETURN_IF_ERROR(Compile(source + made.common.source, options, entries, &made.program));
+    if (made.common) source += made.common->source();
+    QUADRA_RETURN_IF_ERROR(Compile(source, options, entries, &made.program));
   }
   for (const auto& kernel : missing) {
     (*programs)[kernel.first] = built;

@@ -11,15 +11,15 @@
 #include "delegate_native/base/mutex.h"
 #include "delegate_native/base/program_binary.h"
 #include "delegate_native/plan/plan_generated.h"
-#include "delegate_native/runtime/opencl/cl_common_entry.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
+#include "delegate_native/runtime/opencl/cl_host_device.h"
 
 namespace quadra {
 
 struct ClBuiltProgram {
   ClHandle<cl_program> program;
-  ClCommonEntry common;
-  size_t kernels = 0;  // that it holds
+  std::unique_ptr<const ClCommonEntry> common;  // null: each kernel has an entry point
+  size_t kernels = 0;                           // that it holds
   // Whether the driver took its kernels; else some launches may be refused.
   mutable std::atomic<bool> launched{false};
 };
@@ -37,7 +37,7 @@ class ClPrograms {
   // thread.
   Status Build(const fb::Plan& plan, const fb::Binaries* kept, ClKernelPrograms* programs,
                BinaryCount* count);
-  // Of one kernel alone, for a look at it: kept by nobody.
+  // A program of one kernel alone, to see whether it compiles: nobody keeps it.
   Status Compile(const std::string& source, const std::string& options, const std::string& entries,
                  ClHandle<cl_program>* program) const;
   // The program as the driver compiled it, where one built program is all of it.

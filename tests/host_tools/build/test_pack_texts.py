@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,14 @@ _SPEC = importlib.util.spec_from_file_location("pack_texts", settings.ROOT / "ba
 assert _SPEC and _SPEC.loader
 pack_texts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(pack_texts)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_for_cpus"),
+    [("ops/conv_cpu.cc", True), ("ops/conv_gpu.cc", False), ("opencl/pocl/x.cc", True), ("opencl/cl_x.cc", False)],
+)
+def test_phones_have_no_texts_for_cpus(source: str, is_for_cpus: bool):
+    assert pack_texts._is_for_cpus(Path("delegate_native") / source) is is_for_cpus
 
 
 def test_texts_are_what_a_compiler_makes_of_literals():

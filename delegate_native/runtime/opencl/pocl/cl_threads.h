@@ -2,8 +2,8 @@
 // that launches it. During an inference they wait in a loop, as XNNPACK's do: a thread that sleeps
 // takes longer to wake than many dispatches take. Who comes first takes the next part, so that a
 // thread that gets no processor holds nobody up.
-#ifndef QUADRA_RUNTIME_OPENCL_CL_THREADS_H_
-#define QUADRA_RUNTIME_OPENCL_CL_THREADS_H_
+#ifndef QUADRA_RUNTIME_OPENCL_POCL_CL_THREADS_H_
+#define QUADRA_RUNTIME_OPENCL_POCL_CL_THREADS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -33,7 +33,7 @@ class ClThreads {
   cl_command_queue queue(size_t thread) const { return queues_[thread].get(); }
 
  private:
-  friend std::shared_ptr<ClThreads> MakeClThreads(const ClContext& context);
+  friend std::unique_ptr<ClThreads> MakeClThreads(const ClContext& context);
   struct Helper {
     ClThreads* threads;
     size_t index;
@@ -58,7 +58,7 @@ class ClThreads {
 // As many threads as the platform has devices like the context's, where these are CPUs of one
 // compute unit: PoCL's `basic`. Such a device runs what any thread launches, so that the context's
 // serves all threads, and programs are built once. Null: one thread, as everywhere else.
-std::shared_ptr<ClThreads> MakeClThreads(const ClContext& context);
+std::unique_ptr<ClThreads> MakeClThreads(const ClContext& context);
 
 // Where the first work-item is for such a driver: an int leaves it out, so work-items count from 0.
 // PoCL 3.1 compiles a kernel once for offsets of zero and once for others, and its assertions fail
@@ -67,4 +67,4 @@ constexpr size_t kWrappedOrigin = sizeof(size_t) > 4 ? size_t{1} << (sizeof(size
 
 }  // namespace quadra
 
-#endif  // QUADRA_RUNTIME_OPENCL_CL_THREADS_H_
+#endif  // QUADRA_RUNTIME_OPENCL_POCL_CL_THREADS_H_

@@ -1,4 +1,4 @@
-#include "delegate_native/runtime/opencl/cl_threads.h"
+#include "delegate_native/runtime/opencl/pocl/cl_threads.h"
 
 #include <sched.h>
 #include <string.h>
@@ -139,10 +139,10 @@ void ClThreads::Start() {
   }
 }
 
-std::shared_ptr<ClThreads> MakeClThreads(const ClContext& context) {
+std::unique_ptr<ClThreads> MakeClThreads(const ClContext& context) {
   const size_t wanted = ThreadsOf(context);
   if (wanted < 2) return nullptr;
-  auto threads = std::make_shared<ClThreads>();
+  auto threads = std::make_unique<ClThreads>();
   while (threads->count() < wanted) {
     cl_int code = CL_SUCCESS;
     cl_command_queue queue =

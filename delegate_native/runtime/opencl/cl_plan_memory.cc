@@ -1,0 +1,250 @@
+#include "delegate_native/runtime/opencl/cl_plan_memory.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace quadra {
+namespace {
+
+template <typename Vector>
+unsigned Count(const Vector* vector) {
+  return vector ? vector->size() : 0;
+}
+
+}  // namespace
+
+// NVIDIA's driver crashes where a part is released before one that was made later and lies in it.
+ClPlanMemory::~ClPlanMemory() {
+  while (!parts_.empty()) parts_.pop_back();
+}
+
+Status ClPlanMemory::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
+  if (buffer.bytes() > static_cast<uint64_t>(context_.info.max_buffer_bytes)) {
+    return DeviceFailed("make a buffer of %llu bytes: the device allows %lld",
+                        static_cast<unsigned long long>(buffer.bytes()),
+                        static_cast<long long>(context_.info.max_buffer_bytes));
+  }
+  const bool constant = buffer.kind() == fb::BufferKind_Constant;
+  cl_mem_flags flags = constant ? CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR : CL_MEM_READ_WRITE;
+  void* data = constant ? const_cast<uint8_t*>(buffer.data()->data()) : nullptr;
+  if (host_) host_->Choose(buffer.bytes(), &data, &flags);
+  cl_int code = CL_SUCCESS;
+  cl_mem raw = cl_.CreateBuffer(context_.context.get(), flags, buffer.bytes(), data, &code);
+  if (!raw || code != CL_SUCCESS) {
+    const auto bytes = static_cast<unsigned long long>(buffer.bytes());
+    return context_.Failed(TextOf("make a buffer of %llu bytes", bytes).c_str(), code);
+  }
+  *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  return Status();
+}
+
+Status ClPlanMemory::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
+  const int channel = buffer.cell() == fb::Cell_Int    ? CL_SIGNED_INT32
+                      : buffer.cell() == fb::Cell_Half ? CL_HALF_FLOAT
+                                                       : CL_FLOAT;
+  const cl_image_format format = {CL_RGBA, static_cast<cl_channel_type>(channel)};
+  cl_image_desc desc = {};
+  desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+  desc.image_width = static_cast<size_t>(buffer.width());
+  desc.image_height = static_cast<size_t>(buffer.height());
+  cl_int code = CL_SUCCESS;
+  cl_mem raw =
+      cl_.CreateImage(context_.context.get(), CL_MEM_READ_WRITE, &format, &desc, nullptr, &code);
+  if (!raw || code != CL_SUCCESS) {
+    return context_.Failed(
+        TextOf("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
+  }
+  *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  return Status();
+}
+
+// Nothing for a region that is its whole buffer: the buffer serves.
+Status ClPlanMemory::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) {
+  const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
+  if (buffer.kind() == fb::BufferKind_Image || region.bytes() == buffer.bytes()) return Status();
+  const cl_buffer_region bounds = {static_cast<size_t>(region.offset()),
+                                   static_cast<size_t>(region.bytes())};
+  cl_int code = CL_SUCCESS;
+  cl_mem raw = cl_.CreateSubBuffer(buffers_[static_cast<size_t>(region.buffer())].get(), 0,
+                                   CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
+  if (!raw || code != CL_SUCCESS) {
+    return context_.Failed(TextOf("take %zu bytes at %zu of a buffer of %llu", bounds.size,
+                                  bounds.origin, static_cast<unsigned long long>(buffer.bytes()))
+                               .c_str(),
+                           code);
+  }
+  *part = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  return Status();
+}
+
+Status ClPlanMemory::Make() {
+  if (context_.host) host_ = context_.host->MakeMemory();
+  ports_ = PortsOf(plan_);
+  callers_.resize(Count(plan_.buffers()));
+  for (unsigned i = 0; i < Count(plan_.buffers()); ++i) {
+    const fb::Buffer& buffer = *plan_.buffers()->Get(i);
+    buffers_.emplace_back();
+    if (buffer.kind() == fb::BufferKind_Image) {
+      QUADRA_RETURN_IF_ERROR(MakeImage(buffer, &buffers_.back()));
+    } else if (buffer.bytes() > 0) {
+      QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, &buffers_.back()));
+    }
+  }
+  for (unsigned i = 0; i < Count(plan_.regions()); ++i) {
+    parts_.emplace_back();
+    QUADRA_RETURN_IF_ERROR(MakePart(*plan_.regions()->Get(i), &parts_.back()));
+  }
+  return Status();
+}
+
+bool ClPlanMemory::IsPorts(unsigned buffer) const {
+  bool is = false;
+  ports_.ForEach([&](const PlanPort& port) { is |= port.is_own && port.buffer == buffer; });
+  return is;
+}
+
+cl_int ClPlanMemory::SetArg(cl_kernel kernel, cl_uint index, int region) {
+  const auto at = static_cast<unsigned>(region);
+  const auto buffer = static_cast<unsigned>(plan_.regions()->Get(at)->buffer());
+  if (IsPorts(buffer)) uses_.push_back({buffer, kernel, index});
+  cl_mem memory = callers_[buffer] ? callers_[buffer]
+                  : parts_[at]     ? parts_[at].get()
+                                   : buffers_[buffer].get();
+  return cl_.SetKernelArg(kernel, index, sizeof(cl_mem), static_cast<void*>(&memory));
+}
+
+void ClPlanMemory::Forget(cl_kernel kernel) {
+  while (!uses_.empty() && uses_.back().kernel == kernel) uses_.pop_back();
+}
+
+// The kernels that work on the buffer work on `memory`; null: on the buffer again.
+Status ClPlanMemory::Point(unsigned buffer, cl_mem memory) {
+  callers_[buffer] = memory;
+  if (!memory) memory = buffers_[buffer].get();
+  for (const Use& use : uses_) {
+    if (use.buffer != buffer) continue;
+    const cl_int code =
+        cl_.SetKernelArg(use.kernel, use.arg, sizeof(cl_mem), static_cast<void*>(&memory));
+    if (code != CL_SUCCESS) return context_.Failed("set an argument to the caller's memory", code);
+  }
+  return Status();
+}
+
+Status ClPlanMemory::WorkOn(const PlanPort& port, void* callers) {
+  if (!host_ || !port.is_own || port.bound) return Status();
+  cl_mem memory = nullptr;
+  QUADRA_RETURN_IF_ERROR(host_->Wrap(port, callers, &memory));
+  return memory == callers_[port.buffer] ? Status() : Point(port.buffer, memory);
+}
+
+Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
+                           const std::vector<void*>& outputs, cl_command_queue queue) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const PlanPort& port = ports_.inputs[i];
+    QUADRA_RETURN_IF_ERROR(WorkOn(port, const_cast<void*>(inputs[i])));
+    if (callers_[port.buffer]) continue;
+    const cl_int code =
+        cl_.EnqueueWriteBuffer(queue, buffers_[port.buffer].get(), CL_FALSE, port.offset,
+                               port.bytes, inputs[i], 0, nullptr, nullptr);
+    if (code != CL_SUCCESS) return context_.Failed(Format("write input %zu", i).c_str(), code);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    QUADRA_RETURN_IF_ERROR(WorkOn(ports_.outputs[i], outputs[i]));
+  }
+  return Status();
+}
+
+Status ClPlanMemory::Read(unsigned buffer, size_t offset, size_t bytes, cl_command_queue queue,
+                          cl_bool waits, void* to) const {
+  const cl_int code = cl_.EnqueueReadBuffer(queue, buffers_[buffer].get(), waits, offset, bytes, to,
+                                            0, nullptr, nullptr);
+  return code == CL_SUCCESS ? Status() : context_.Failed("read an output", code);
+}
+
+Status ClPlanMemory::Read(const std::vector<void*>& outputs, cl_command_queue queue) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const PlanPort& port = ports_.outputs[i];
+    if (callers_[port.buffer]) continue;
+    QUADRA_RETURN_IF_ERROR(Read(port.buffer, port.offset, port.bytes, queue, CL_FALSE, outputs[i]));
+  }
+  return Status();
+}
+
+Status ClPlanMemory::ReadNow(const fb::Tensor& from, cl_command_queue queue, void* to) const {
+  return Read(static_cast<unsigned>(from.buffer()), 0, from.bytes(), queue, CL_TRUE, to);
+}
+
+Status ClPlanMemory::Measure(cl_mem memory, size_t* bytes) const {
+  cl_context context = nullptr;
+  cl_int code = cl_.GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof(cl_context),
+                                     static_cast<void*>(&context), nullptr);
+  if (code == CL_SUCCESS) {
+    code = cl_.GetMemObjectInfo(memory, CL_MEM_SIZE, sizeof(*bytes), bytes, nullptr);
+  }
+  if (code != CL_SUCCESS) return ClFailed("read what buffer it is", code);
+  if (context == context_.context.get()) return Status();
+  return Unsupported("it is in another OpenCL context than the delegate's");
+}
+
+Status ClPlanMemory::Bind(const PortObjects& objects) {
+  Status status = BindObjects(
+      objects,
+      [this](void* object, size_t* bytes) { return Measure(static_cast<cl_mem>(object), bytes); },
+      &ports_);
+  external_.clear();
+  ports_.ForEach([&](const PlanPort& port) {
+    const auto memory = static_cast<cl_mem>(port.bound);
+    const bool is_new = std::find(external_.begin(), external_.end(), memory) == external_.end();
+    if (memory && is_new && IsExternal(memory)) external_.push_back(memory);
+    if (!memory && !callers_[port.buffer]) return;
+    Status pointed = Point(port.buffer, memory);
+    if (status.ok()) status = std::move(pointed);
+  });
+  if (host_ && !objects.any()) host_->LetGo();
+  return status;
+}
+
+// Whether it was made of memory that cl_khr_external_memory shares with others.
+bool ClPlanMemory::IsExternal(cl_mem memory) const {
+  size_t bytes = 0;
+  if (!context_.acquire || cl_.GetMemObjectInfo(memory, CL_MEM_PROPERTIES, 0, nullptr, &bytes)) {
+    return false;
+  }
+  // The zero behind them ends a list that the driver left open, too.
+  std::vector<cl_mem_properties> found(bytes / sizeof(cl_mem_properties) + 2);
+  if (cl_.GetMemObjectInfo(memory, CL_MEM_PROPERTIES, bytes, found.data(), nullptr)) return false;
+  for (const cl_mem_properties* at = found.data(); *at; at += 2) {
+    if (*at / 32 == CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR / 32) return true;
+    // Its value is a list of devices, which ends with a zero.
+    if (*at == CL_DEVICE_HANDLE_LIST_KHR) {
+      while (at[1]) ++at;
+    }
+  }
+  return false;
+}
+
+// All external ones of the bound buffers, or none.
+Status ClPlanMemory::Exchange(ClContext::Exchange function, cl_command_queue queue,
+                              const char* tried) {
+  if (external_.empty()) return Status();
+  const cl_int code = function(queue, static_cast<cl_uint>(external_.size()), external_.data(), 0,
+                               nullptr, nullptr);
+  return code == CL_SUCCESS ? Status() : context_.Failed(tried, code);
+}
+
+Status ClPlanMemory::Acquire(cl_command_queue queue) {
+  return Exchange(context_.acquire, queue, "acquire the caller's memory");
+}
+
+Status ClPlanMemory::Release(cl_command_queue queue) {
+  return Exchange(context_.release, queue, "release the caller's memory");
+}
+
+int64_t ClPlanMemory::copied_bytes() const {
+  size_t copied = 0;
+  ports_.ForEach([&](const PlanPort& port) { copied += callers_[port.buffer] ? 0 : port.bytes; });
+  return static_cast<int64_t>(copied);
+}
+
+}  // namespace quadra

@@ -1,0 +1,75 @@
+// The memory of a plan on an OpenCL device: its buffers, images and parts of buffers, which of them
+// are kernels' arguments, and what of its callers' is in their place.
+#ifndef QUADRA_RUNTIME_OPENCL_CL_PLAN_MEMORY_H_
+#define QUADRA_RUNTIME_OPENCL_CL_PLAN_MEMORY_H_
+
+#include <memory>
+#include <vector>
+
+#include "delegate_native/runtime/opencl/cl_context.h"
+#include "delegate_native/runtime/opencl/cl_host_device.h"
+#include "delegate_native/runtime/ports.h"
+
+namespace quadra {
+
+class ClPlanMemory {
+ public:
+  ClPlanMemory(ClContext* context, const fb::Plan& plan)
+      : context_(*context), cl_(context->api), plan_(plan) {}
+  ~ClPlanMemory();
+
+  Status Make();
+  // The argument is the region; where it is all of a port's own buffer it changes with that.
+  cl_int SetArg(cl_kernel kernel, cl_uint index, int region);
+  // That kernel, of which arguments were set last, goes before any other does.
+  void Forget(cl_kernel kernel);
+
+  // Before and after the kernels of an inference. Nothing waits for what is copied.
+  Status Write(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+               cl_command_queue queue);
+  Status Read(const std::vector<void*>& outputs, cl_command_queue queue) const;
+  // The tensor that is the beginning of its buffer.
+  Status ReadNow(const fb::Tensor& from, cl_command_queue queue, void* to) const;
+
+  Status Bind(const PortObjects& objects);
+  Status Acquire(cl_command_queue queue);
+  Status Release(cl_command_queue queue);
+
+  int64_t copied_bytes() const;
+  bool shares_constants() const { return host_ && host_->shares_constants(); }
+
+ private:
+  // A kernel's argument that is the buffer of a port of its own.
+  struct Use {
+    unsigned buffer;
+    cl_kernel kernel;
+    cl_uint arg;
+  };
+
+  Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
+  Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
+  Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
+  bool IsPorts(unsigned buffer) const;
+  Status WorkOn(const PlanPort& port, void* callers);
+  Status Point(unsigned buffer, cl_mem memory);
+  Status Measure(cl_mem memory, size_t* bytes) const;
+  bool IsExternal(cl_mem memory) const;
+  Status Exchange(ClContext::Exchange function, cl_command_queue queue, const char* tried);
+  Status Read(unsigned buffer, size_t offset, size_t bytes, cl_command_queue queue, cl_bool waits,
+              void* to) const;
+
+  ClContext& context_;
+  const ClApi& cl_;
+  const fb::Plan& plan_;
+  std::unique_ptr<ClHostMemory> host_;
+  std::vector<ClHandle<cl_mem>> buffers_;  // parallel to plan.buffers
+  std::vector<ClHandle<cl_mem>> parts_;    // parallel to plan.regions; none for a whole buffer
+  Ports<PlanPort> ports_;
+  std::vector<cl_mem> callers_;  // parallel to plan.buffers: what is in their place; null: nothing
+  std::vector<Use> uses_;
+  std::vector<cl_mem> external_;  // bound; acquired before an inference, and released after
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_OPENCL_CL_PLAN_MEMORY_H_

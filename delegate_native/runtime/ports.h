@@ -1,0 +1,56 @@
+// The inputs and outputs of a plan: where they are, and objects of the GPU API in their place.
+#ifndef QUADRA_RUNTIME_PORTS_H_
+#define QUADRA_RUNTIME_PORTS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "delegate_native/base/function.h"
+#include "delegate_native/base/status.h"
+#include "delegate_native/plan/plan_generated.h"
+
+namespace quadra {
+
+// One of each input and one of each output of a plan, in the plan's order.
+template <typename T>
+struct Ports {
+  std::vector<T> inputs, outputs;
+
+  template <typename Use>
+  void ForEach(Use use) {
+    for (T& one : inputs) use(one);
+    for (T& one : outputs) use(one);
+  }
+  template <typename Use>
+  void ForEach(Use use) const {
+    for (const T& one : inputs) use(one);
+    for (const T& one : outputs) use(one);
+  }
+};
+
+// Objects of the GPU API (cl_mem; the name of an OpenGL ES buffer); null: the host's memory serves.
+// No lists: none.
+struct PortObjects : Ports<void*> {
+  bool any() const;
+  bool all() const;
+};
+
+struct PlanPort {
+  unsigned buffer = 0;  // of the plan
+  size_t offset = 0, bytes = 0;
+  bool is_own = false;  // its buffer serves no other tensor: an object can take the buffer's place
+  void* bound = nullptr;  // the object that has
+};
+
+PlanPort PortOf(const fb::Plan& plan, const fb::Tensor& tensor);
+Ports<PlanPort> PortsOf(const fb::Plan& plan);
+
+// The objects take their places, but for those that cannot: the first reason for that. `measure`
+// says how large an object is, or why it is none.
+Status BindObjects(const PortObjects& objects,
+                   const Function<Status(void* object, size_t* bytes)>& measure,
+                   Ports<PlanPort>* ports);
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_PORTS_H_
