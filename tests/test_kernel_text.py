@@ -131,6 +131,8 @@ def test_every_kernel_has_a_twin_and_both_compile(store, target_of, op, request)
             assert names == opencl.names[made], made
     hidden = {(p.name, word) for p in gles.paths for word in FUNCTIONS & set(_DECLARED.findall(p.read_text()))}
     assert not hidden
+    unfilled = {path.name for path in (*gles.paths, *opencl.paths) if "$" in path.read_text()}
+    assert not unfilled, "a hole of these texts has no value (docs/kernels.md)"
     reserved = {(path.name, *_RESERVED.findall(path.read_text())) for path in gles.paths}
     assert not {one for one in reserved if one[1:]}
     refused = gles.refusal(usable("glslang"))

@@ -2,7 +2,8 @@
 // results in registers (conv_tiles.cc).
 #include <algorithm>
 
-#include "delegate_native/base/status.h"
+#include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
@@ -32,175 +33,216 @@ struct Part {
   int first_out = 0, outs = 0;
 };
 
-// Statements that finish the sum of the grid's column `x` and slice o + `slice`.
-std::string WriteSum(const std::string& sum, const std::string& x, const std::string& slice,
-                     bool scattered, const Part& part) {
-  const std::string place = Filled(
-      scattered ? QUADRA_TEXT("($0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1")
-                : "$0, y, b * dst_s + o + $1",
-      {x.c_str(), slice.c_str()});
-  return Filled(
-      part.before >= 0 ? "$0 += read_before($2); write_dst($1, $2);\n" : "write_dst($1, $2);\n",
-      {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
+// Finishes the sum of the grid's column `x` and slice o + `slice`.
+std::string WriteSum(const char* sum, const char* x, const char* slice, bool scattered,
+                     const Part& part) {
+  Text text("${add}write_dst($bounded, $place);");
+  text.Set("add", part.before >= 0 ? "$sum += read_before($place); " : "");
+  text.Set("bounded", Bounded(part.round, "$sum"));
+  text.Set("place", scattered ? QUADRA_TEXT("($x) * step_x + first_x, y * step_y + first_y, "
+                                            "b * dst_s + o + $slice")
+                              : "$x, y, b * dst_s + o + $slice");
+  return text.Set("sum", sum).Set("x", x).Set("slice", slice).str();
 }
 
-// One loop over the pixels, which moves the sums to where the first one's are. A work-item beyond
-// the grid writes none.
-std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
-  std::string pixel;
-  for (int k = 0; k < t.slices; ++k) {
-    const std::string write =
-        WriteSum(Format("a0_%d", k), "x + j", Format("%d", k), scattered, part);
-    pixel += k ? Block(TextOf("if (o + %d < dst_s)", k), write) : write;
-  }
-  pixel = Block("if (j < pixels)", pixel);
-  for (int i = 1; i < t.pixels; ++i) {
-    pixel += Unroll(t.slices, TextOf("a%d_$ = a%d_$;\n", i - 1, i));
-  }
-  return TextOf("int pixels = inside ? min(%d, grid_w - x) : 0;\n", t.pixels) +
-         Loop(true, "j", "0", "j < pixels", 1, pixel);
+// Where work-items share sums, after the shares are added up.
+constexpr const char* kWriteShared =
+    QUADRA_TEXT(R"(if (inside && x + j % $pixels < grid_w && o + j / $pixels < dst_s) {
+$write
 }
+)");
+
+// Where they run one after another, a loop over the pixels, which moves the sums to where the first
+// one's are. A work-item beyond the grid writes none.
+constexpr const char* kWriteInLoop = QUADRA_TEXT(R"(int pixels = inside ? min($pixels, grid_w - x) : 0;
+int j = 0;
+do {
+if (j < pixels) {
+$for(k, slices)
+$if(k) if (o + $k < dst_s) {
+$write
+$if(k) }
+$end
+}
+$for(i, pixels) $if(i) $for(k, slices) a${i-1}_$k = a$i_$k;
+j += 1;
+} while (j < pixels);
+)");
+
+constexpr const char* kWriteEach = QUADRA_TEXT(R"($for(k, slices)
+$if(k) if (o + $k < dst_s) {
+$for(i, pixels)
+$if(i) if ($exists) {
+$write
+$if(i) }
+$end
+$if(k) }
+$end
+)");
 
 // `pixel`: the columns are x0, x1, …, and the last one of the grid again instead of those beyond.
 std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool pixel) {
-  if (t.is_serial()) return WriteSumsInLoop(t, scattered, part);
   if (t.split_bits > 0) {
-    const std::string x = Format("x + j %% %d", t.pixels), k = Format("j / %d", t.pixels);
-    const std::string exists = "if (inside && " + x + " < grid_w && o + " + k + " < dst_s)";
-    return FinishSplit(t.pixels, t.slices, Block(exists, WriteSum("sum", x, k, scattered, part)));
+    Text text(kWriteShared);
+    text.Set("write", WriteSum("sum", "x + j % $pixels", "j / $pixels", scattered, part));
+    return FinishSplit(t.pixels, t.slices, text);
   }
-  std::string text;
-  for (int k = 0; k < t.slices; ++k) {
-    std::string slice;
-    for (int i = 0; i < t.pixels; ++i) {
-      const std::string x = Format(pixel ? "x%d" : "x + %d", i);
-      const std::string exists =
-          pixel ? Format("if (x%d > x%d)", i, i - 1) : "if (" + x + " < grid_w)";
-      const std::string write =
-          WriteSum(Format("a%d_%d", i, k), x, Format("%d", k), scattered, part);
-      slice += i ? Block(exists, write) : write;
-    }
-    text += k ? Block(TextOf("if (o + %d < dst_s)", k), slice) : slice;
-  }
-  return text;
+  Text text(t.is_serial() ? kWriteInLoop : kWriteEach);
+  text.Set("pixels", t.pixels).Set("slices", t.slices);
+  text.Set("exists", pixel ? "x$i > x${i-1}" : "x + $i < grid_w");
+  const char* const sum = t.is_serial() ? "a0_$k" : "a$i_$k";
+  const char* const x = t.is_serial() ? "x + j" : pixel ? "x$i" : "x + $i";
+  return text.Set("write", WriteSum(sum, x, "$k", scattered, part));
 }
 
-// Adds what the input slices at p + q$ and on, times the weights from `at` to `end`, give to the
+// Adds what the input slices at p + q$i and on, times the weights from `at` to `end`, give to the
 // sums. The pixels have one position along y and slices together: a register, and an addition less
 // in each trip, for each of them.
 // A GPU keeps the sums in registers, and one vector of weights at a time. Where the tile has more
 // sums than registers, each is brought in once for its four products; and as each loop around the
 // sums costs a copy of all of them, a source of one slice does without.
+constexpr const char* kProducts = QUADRA_TEXT(R"(${read}p += slice;
+$for(n, 4*slices)
+w = read_weights(i + $n);
+$for(i, pixels) a$i_${n%slices} += v$i.${n/slices.xyzw} * w;
+$end
+)");
+constexpr const char* kSerialProducts = QUADRA_TEXT(R"(${read}p += slice;
+$for(k, slices)
+ {
+$for(c, channels) sum4_t w$c = read_weights(i + ${c*slices+k});
+$for(i, pixels) $for(c, channels) a$i_$k += v$i.${c.xyzw} * w$c;
+}
+$end
+)");
+constexpr const char* kSharedLoop = QUADRA_TEXT(
+    "int end = at + run;\n"
+    "for (int i = at + split * $step; i < end; i += splits * $step) {\n$products}\n");
+
 std::string AddSlices(const QuadTile& t, const char* read) {
-  std::string text = Unroll(t.pixels, read) + "p += slice;\n";
-  const char* const lanes[] = {"x", "y", "z", "w"};
-  const int channels = t.channels > 0 ? t.channels : 4;
-  for (int k = 0; t.is_serial() && k < t.slices; ++k) {
-    std::string weights, products;
-    for (int i = 0; i < channels; ++i) {
-      weights += TextOf("sum4_t w%d = read_weights(i + %d);\n", i, i * t.slices + k);
-      products += TextOf("a$_%d += v$.%s * w%d;\n", k, lanes[i], i);
-    }
-    text += Block("", weights + Unroll(t.pixels, products.c_str()));
-  }
-  for (int i = 0; !t.is_serial() && i < 4 * t.slices; ++i) {
-    text += TextOf("w = read_weights(i + %d);\n", i) +
-            Unroll(t.pixels, TextOf("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
-  }
+  Text products(t.is_serial() ? kSerialProducts : kProducts);
+  products.Set("read", read).Set("pixels", t.pixels).Set("slices", t.slices);
+  products.Set("channels", t.channels > 0 ? t.channels : 4);
   const int step = 4 * t.slices;
-  const std::string end =
+  if (t.split_bits > 0) return Text(kSharedLoop).Set("step", step).Set("products", products);
+  const char* const end =
       t.is_serial() ? "int end = inside ? at + run : at;\n" : "int end = at + run;\n";
-  if (t.channels > 0) return end + Block("", "int i = at;\n" + text);
-  if (t.split_bits == 0) return end + Loop(t.is_serial(), "i", "at", "i < end", step, text);
-  return end + Block(TextOf("for (int i = at + split * %d; i < end; i += splits * %d)", step, step),
-                     text);
+  if (t.channels > 0) return end + Block("", "int i = at;\n" + products.str());
+  return end + Loop(t.is_serial(), "i", "at", "i < end", step, products);
 }
 
 // Where the window is the pixel itself.
-std::string Pixel(const QuadTile& t) {
-  std::string columns = "int x0 = x;\n";
-  for (int i = 1; i < t.pixels; ++i)
-    columns += TextOf("int x%d = min(x + %d, grid_w - 1);\n", i, i);
-  return columns + Unroll(t.pixels, "src_at q$ = along_src(x$);\n") +
-         "src_at p = at_src(0, y, first);\n" + AddSlices(t, "sum4_t v$ = fetch_src(p + q$);\n");
-}
+constexpr const char* kPixel = QUADRA_TEXT(R"(int x0 = x;
+$for(i, pixels) $if(i) int x$i = min(x + $i, grid_w - 1);
+$for(i, pixels) src_at q$i = along_src(x$i);
+src_at p = at_src(0, y, first);
+$add)");
+constexpr const char* kReadPixels =
+    QUADRA_TEXT("$for(i, pixels) sum4_t v$i = fetch_src(p + q$i);\n");
 
-// The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
-// inside and dropped: a branch costs more. `once`: there is a tap, and loops may be tested behind
-// their bodies.
+// A row of the window, and a tap of it. Pixels outside are read inside and dropped: a branch costs
+// more.
+constexpr const char* kRow = QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
+if (${inside}sy >= 0 && sy < src_h) {
+src_at row = at_src(0, sy, first);
+int at = block_at + $row * kernel_x * run;
+$taps}
+)");
+constexpr const char* kTap = QUADRA_TEXT(R"($for(i, pixels)
+int x$i = left + $i * stride_x + kx * dilation_x;
+bool in$i = x$i >= 0 && x$i < src_w;
+src_at q$i = along_src(clamp(x$i, 0, src_w - 1));
+$end
+src_at p = row;
+${add}at = end;
+)");
+constexpr const char* kReadInside = QUADRA_TEXT(R"($for(i, pixels)
+sum4_t v$i = fetch_src(p + q$i);
+if (!in$i) { v$i = vec4(0.0f); }
+$end
+)");
+
+// The rows of the window, of which row ky has the number `row` among all. `once`: there is a tap,
+// and loops may be tested behind their bodies.
 std::string Rows(const QuadTile& t, bool once, const char* inside, const char* row) {
-  const std::string tap =
-      Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
-bool in$ = x$ >= 0 && x$ < src_w;
-src_at q$ = along_src(clamp(x$, 0, src_w - 1));
-)")) + "src_at p = row;\n" +
-      AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
-if (!in$) { v$ = vec4(0.0f); }
-)")) + "at = end;\n";
-  const std::string taps =
-      TextOf("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
-             row) +
-      Loop(once, "kx", "0", "kx < kernel_x", 1, tap);
-  return Loop(once, "ky", "0", "ky < kernel_y", 1,
-              QUADRA_TEXT("int sy = y * stride_y - pad_y + ky * dilation_y;\n") +
-                  Block(TextOf("if (%ssy >= 0 && sy < src_h)", inside), taps));
+  Text tap(kTap);
+  tap.Set("pixels", t.pixels).Set("add", AddSlices(t, kReadInside));
+  Text body(kRow);
+  body.Set("inside", inside).Set("row", row);
+  body.Set("taps", Loop(once, "kx", "0", "kx < kernel_x", 1, tap));
+  return Loop(once, "ky", "0", "ky < kernel_y", 1, body);
 }
 
 // The planes of the window, where there are several.
-std::string Planes(const QuadTile& t, bool once) {
-  return Block("for (int kz = 0; kz < kernel_z; ++kz)", QUADRA_TEXT(R"(
+constexpr const char* kPlanes = QUADRA_TEXT(R"(for (int kz = 0; kz < kernel_z; ++kz) {
+
 int sz = first_sz + kz * dilation_z;
 bool plane = sz >= 0 && sz < src_d;
 int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
-)") + Rows(t, once, "plane && ", "(kz * kernel_y + ky)"));
+$rows}
+)");
+
+std::string Sums(const QuadTile& t, const Conv& conv, bool pixel) {
+  if (pixel) return Text(kPixel).Set("pixels", t.pixels).Set("add", AddSlices(t, kReadPixels));
+  // A phase of a transposed convolution may have no taps.
+  const bool once = t.is_serial() && conv.taps() > 0;
+  if (!conv.deep()) return Rows(t, once, "", "ky");
+  return Text(kPlanes).Set("rows", Rows(t, once, "plane && ", "(kz * kernel_y + ky)"));
 }
 
-// Of the tile of $0 pixels; $1 counts the results' batches or planes; $2, $3: ops/unroll.h.
-constexpr const char* kFindPlace = QUADRA_TEXT(R"(
-int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$2(x >= grid_w || y >= grid_h || z >= blocks * $1)$3
-)");
-// The same where work-items share sums: all of a group reach its barrier.
-constexpr const char* kFindShare = QUADRA_TEXT(R"(
-int x = GLOBAL_X * $0; int y = GLOBAL_Y;
+// Where work-items share sums, all of a group reach its barrier. A division costs as much as
+// several taps. In three dimensions `b` counts planes of results. `inside`: ops/unroll.h.
+constexpr const char* kQuadBody = QUADRA_TEXT(R"(
+$if(split)
+int x = GLOBAL_X * $pixels; int y = GLOBAL_Y;
 bool inside = x < grid_w && z < blocks * dst_b;
 x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
-)");
-
-std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
-  const bool split = t.split_bits > 0;
-  const std::string pixels = Format("%d", t.pixels);
-  std::string text =
-      Filled(split ? kFindShare : kFindPlace,
-             {pixels.c_str(), conv.deep() ? "planes" : "dst_b",
-              t.is_serial() ? kKeepOutside : kLeaveOutside, t.is_serial() ? ";" : " { return; }"});
-  // A division costs as much as several taps.
-  text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
-                          : QUADRA_TEXT("int b = z / blocks; int block = z - b * blocks;\n");
-  text += TextOf("int o = block * %d%s;\n", t.slices, part.outs > 0 ? " + first_o" : "");
-  if (part.slices == Slices::kOfGroups) text += FindFirstSlice("o * 4");
-  if (part.slices == Slices::kAll) text += "int first_s = 0;\n";
-  const char* const counts[] = {"src_s", "group_s", "part_s"};
-  text += TextOf("int run = %s * %d;\nint %s = %s * run", counts[static_cast<int>(part.slices)],
-                 4 * t.slices, pixel ? "at" : "block_at", conv.matrices > 1 ? "z" : "block");
-  if (!pixel) text += conv.deep() ? " * kernel_z * kernel_y * kernel_x" : " * kernel_y * kernel_x";
-  // Of a convolution in three dimensions, `b` counts planes of results.
-  text += conv.deep() ? QUADRA_TEXT(R"(;
+$end
+$if(!split)
+int x = GLOBAL_X * $pixels; int y = GLOBAL_Y; int z = GLOBAL_Z;
+$unless(x >= grid_w || y >= grid_h || z >= blocks * $planes)$leave
+$end
+$if(batch) int b = 0; int block = z;
+$if(!batch) int b = z / blocks; int block = z - b * blocks;
+int o = block * $slices$first;
+${source}int run = $count * ${4*slices};
+$if(pixel) int at = $matrix * run;
+$if(!pixel) int block_at = $matrix * run$depth * kernel_y * kernel_x;
+$if(deep)
 int item = b / grid_d;
 int first_sz = (b - item * grid_d) * stride_z - pad_z;
 b = item * dst_d + (b - item * grid_d) * step_z + first_z;
-)")
-                      : ";\nint first = b * src_s + first_s;\n";
-  if (!pixel) text += "int left = x * stride_x - pad_x;\n";
-  text += split ? QUADRA_TEXT("first += split;\nsrc_at slice = src_slice * splits;\n")
-                : "src_at slice = src_slice;\n";
-  if (!t.is_serial()) text += "sum4_t w;\n";
-  text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
-  if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
-  // A phase of a transposed convolution may have no taps.
-  const bool once = t.is_serial() && conv.taps() > 0;
-  text += pixel ? Pixel(t) : conv.deep() ? Planes(t, once) : Rows(t, once, "", "ky");
-  return text + WriteSums(t, conv.scattered(), part, pixel);
+$end
+$if(!deep) int first = b * src_s + first_s;
+$if(!pixel) int left = x * stride_x - pad_x;
+$if(split)
+first += split;
+src_at slice = src_slice * splits;
+$end
+$if(!split) src_at slice = src_slice;
+$if(!serial) sum4_t w;
+$for(i, pixels) $for(k, slices) sum4_t a$i_$k = read_bias(o + $k);
+$if(split) $for(i, pixels) $for(k, slices) if (split > 0) { a$i_$k = vec4(0.0f); }
+$sums$writes)");
+
+std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
+  const bool split = t.split_bits > 0;
+  Text text(kQuadBody);
+  text.Set("pixels", t.pixels).Set("slices", t.slices).Set("split", split);
+  text.Set("serial", t.is_serial()).Set("pixel", pixel).Set("deep", conv.deep());
+  text.Set("unless", t.is_serial() ? kKeepOutside : kLeaveOutside);
+  text.Set("leave", t.is_serial() ? ";" : " { return; }");
+  text.Set("planes", conv.deep() ? "planes" : "dst_b").Set("batch", conv.out.b == 1);
+  text.Set("first", part.outs > 0 ? " + first_o" : "");
+  text.Set("depth", conv.deep() ? " * kernel_z" : "");
+  text.Set("matrix", conv.matrices > 1 ? "z" : "block");
+  const char* const counts[] = {"src_s", "group_s", "part_s"};
+  text.Set("count", counts[static_cast<int>(part.slices)]);
+  text.Set("source", part.slices == Slices::kOfGroups ? FindFirstSlice("o * 4")
+                     : part.slices == Slices::kAll    ? "int first_s = 0;\n"
+                                                      : "");
+  text.Set("sums", Sums(t, conv, pixel));
+  return text.Set("writes", WriteSums(t, conv.scattered(), part, pixel));
 }
 
 void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {

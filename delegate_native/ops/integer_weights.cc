@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "delegate_native/base/status.h"
+#include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/split_sums.h"
@@ -83,77 +84,63 @@ struct Matrix {
   }
 };
 
-// @ is the number of lanes, # stands for the lines of each lane of the source, which there is ^;
-// a line with $ is there for each pixel.
-constexpr const char* kLane = QUADRA_TEXT(R"(
-f = convert_float@((q << up >> up) - zero); q = q >> bits;
-p$ += f * v$.^;
-)");
-constexpr const char* kPlace = QUADRA_TEXT(R"(
+// Work-items of a group share the parts of a row, or its words where these are one part.
+constexpr const char* kBody = QUADRA_TEXT(R"($if(wide) #define sum16_t vec16
+const int bits = $bits, up = ${32-bits};
+$if(split)
+
+int o = min(z, blocks - 1), y = min(GLOBAL_X, dst_h - 1), b = GLOBAL_Y;
+bool inside = z < blocks && GLOBAL_X < dst_h;
+$end
+$if(!split)
+
 int o = GLOBAL_X, y = GLOBAL_Y, b = GLOBAL_Z;
 if (o >= blocks || y >= dst_h || b >= dst_b) { return; }
 const int split = 0, splits = 1;
-)");
-constexpr const char* kSplitPlace = QUADRA_TEXT(R"(
-int o = min(z, blocks - 1), y = min(GLOBAL_X, dst_h - 1), b = GLOBAL_Y;
-bool inside = z < blocks && GLOBAL_X < dst_h;
-)");
-// Work-items of a group share the parts of a row, or its words where these are one part.
-constexpr const char* kBody = QUADRA_TEXT(R"(
+$end
+
 int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
 int at = blocks * parts * words + o;
-sum@_t f;
-ivec@ zero = read_m(at + (parts + 1) * blocks);
-sum@_t p$, a$_0 = as_float@(read_m(at + parts * blocks));
-if (split > 0) { a$_0 = vec@(0.0f); }
+sum$lanes_t f;
+ivec$lanes zero = read_m(at + (parts + 1) * blocks);
+$for(i, pixels) sum$lanes_t p$i, a$i_0 = as_float$lanes(read_m(at + parts * blocks));
+$for(i, pixels) if (split > 0) { a$i_0 = vec$lanes(0.0f); }
 for (int k = split & (by_part - 1); k < parts; k += by_part) {
-p$ = vec@(0.0f);
+$for(i, pixels) p$i = vec$lanes(0.0f);
 for (int i = split & (by_word - 1); i < words; i += by_word) {
 int word = k * words + i, s = b * src_s + word * (8 / bits);
-ivec@ q = read_m(o * step + word * (step > 1 ? 1 : blocks));
+ivec$lanes q = read_m(o * step + word * (step > 1 ? 1 : blocks));
 for (int n = 0; n < 32; n += bits * 4, ++s) {
-vec4 v$ = read_src($, y, s);
-#
-}
-}
-f = as_float@(read_m(at + k * blocks));
-a$_0 += p$ * f;
-}
-)");
-constexpr const char* kStore = QUADRA_TEXT("write_dst(a$_0, $, y, b * dst_s + o);\n");
-// On CPUs: four slices.
-constexpr char kStoreWide[] =
-    "vec4 four$[4]; *(vec16*)four$ = a$_0; "
-    "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
-    "{ write_dst(four$[j], $, y, b * dst_s + o * 4 + j); }\n";
+$for(i, pixels) vec4 v$i = read_src($i, y, s);
+$for(c, 4)
 
-void Add(const char* text, int pixels, bool wide, char lane, std::string* body) {
-  for (const char* next; *text; text = next) {
-    next = strchr(text, '\n') + 1;
-    for (const char* l = "xyzw"; *text == '#' && *l; ++l) Add(kLane, pixels, wide, *l, body);
-    if (*text == '#') continue;
-    const int times = memchr(text, '$', static_cast<size_t>(next - text)) ? pixels : 1;
-    for (int i = 0; i < times; ++i) {
-      for (const char* c = text; c < next; ++c) {
-        if (*c == '@') *body += kHasCpuShapes && wide ? "16" : "4";
-        else *body += *c == '$' ? static_cast<char>('0' + i) : *c == '^' ? lane : *c;
-      }
-    }
-  }
+f = convert_float$lanes((q << up >> up) - zero); q = q >> bits;
+$for(i, pixels) p$i += f * v$i.${c.xyzw};
+$end
 }
+}
+f = as_float$lanes(read_m(at + k * blocks));
+$for(i, pixels) a$i_0 += p$i * f;
+}
+$store)");
+constexpr const char* kStore =
+    QUADRA_TEXT("$for(i, pixels) write_dst(a$i_0, $i, y, b * dst_s + o);\n");
+// On CPUs: four slices.
+constexpr const char* kStoreWide = QUADRA_CPU_TEXT(
+    "$for(i, pixels) vec4 four$i[4]; *(vec16*)four$i = a$i_0; "
+    "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
+    "{ write_dst(four$i[j], $i, y, b * dst_s + o * 4 + j); }\n");
 
 std::string Body(int bits, int pixels, bool wide, bool split) {
-  std::string body = wide ? "#define sum16_t vec16\n" : "";
-  body += TextOf("const int bits = %d, up = %d;\n", bits, 32 - bits);
-  body += split ? kSplitPlace : kPlace;
-  Add(kBody, pixels, wide, 0, &body);
+  Text text(kBody);
+  text.Set("bits", bits).Set("pixels", pixels);
+  text.Set("wide", wide).Set("lanes", wide ? 16 : 4).Set("split", split);
   if (split) {
-    return body +
-           FinishSplit(pixels, 1,
-                       QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n"));
+    text.Set("store", FinishSplit(pixels, 1, QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n")));
+  } else {
+    text.Set("store", kHasCpuShapes && wide ? kStoreWide : kStore);
   }
-  Add(kHasCpuShapes && wide ? kStoreWide : kStore, pixels, wide, 0, &body);
-  return body;
+  return text.str();
 }
 
 }  // namespace

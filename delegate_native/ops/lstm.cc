@@ -49,10 +49,10 @@ Status ReadFull(const Importer& importer, RecurrentLayer* layer) {
   const bool has_peepholes = importer.HasInput(peepholes + kForget);
   const bool has_norms = layer->settings.has_norms && importer.HasInput(kNorms + kForget);
   const bool projects = importer.HasInput(projection) || outputs != units;
-  layer->variant = has_input ? "ci" : "cu";
-  layer->variant += has_peepholes ? has_input ? "pq" : "p" : "";
-  layer->variant += has_norms ? "n" : "";
-  layer->variant += projects ? "j" : "s";
+  layer->variant = has_input ? "cells_input" : "cells";
+  if (has_peepholes) layer->variant += "_peepholes";
+  if (has_norms) layer->variant += "_norms";
+  if (projects) layer->variant += "_projection";
   constexpr int kGates[] = {kCell, kForget, kOutput, kInput};
   layer->gates = has_input ? 4 : 3;
   std::vector<float>* table = &layer->table;
@@ -97,9 +97,7 @@ Status ReadGrids(const Importer& importer, RecurrentLayer* layer) {
     return Unsupported(
         "it is quantized and not in the form that is supported: one direction, tanh");
   }
-  std::string* variant = &layer->variant;
-  const auto has = [&](char letter) { return variant->find(letter) != std::string::npos; };
-  const bool projects = has('j');
+  const bool projects = layer->Has("projection");
   std::vector<float> cell, hidden, state, output;
   const TfLiteTensor& cells = importer.InputTensor(settings.cell_state);
   const TfLiteTensor& outputs = importer.InputTensor(settings.output_state);
@@ -111,10 +109,7 @@ Status ReadGrids(const Importer& importer, RecurrentLayer* layer) {
   if (output != state || (!projects && hidden != state)) {
     return Unsupported("its results have another scale than its state");
   }
-  const std::pair<char, char> both[] = {{'c', 'g'}, {'j', 'k'}, {'p', 'b'}, {'q', 'd'}, {'n', 'm'}};
-  for (const auto& [letter, with_grids] : both) {
-    if (has(letter)) *variant += with_grids;
-  }
+  layer->variant += "_grids";
   layer->grids.SetFloats("cell", std::move(cell));
   layer->grids.SetFloats("hidden", std::move(hidden));
   if (projects) layer->grids.SetFloats("output", std::move(output));
@@ -129,7 +124,7 @@ Status ImportBasic(Importer* importer) {
   int rows, columns;
   QUADRA_RETURN_IF_ERROR(importer->MatrixSize(kWeights, &rows, &columns));
   RecurrentLayer layer;
-  layer.variant = "cis";
+  layer.variant = "cells_input";
   layer.gates = 4;
   layer.units = layer.outputs = rows / 4;
   layer.depth = columns - layer.units;
@@ -171,7 +166,7 @@ Status AddRnn(Importer* importer, const RecurrentSettings& settings, ValueId* re
   QUADRA_RETURN_IF_ERROR(importer->MatrixSize(weights, &layer.units, &layer.depth));
   QUADRA_RETURN_IF_ERROR(ReadDepth(*importer, 0, &layer));
   const int units = layer.outputs = layer.units;
-  layer.variant = "rs";
+  layer.variant = "plain";
   layer.gates = 1;
   QUADRA_RETURN_IF_ERROR(AddInputWeights(*importer, weights, 0, &layer));
   QUADRA_RETURN_IF_ERROR(AddColumns(*importer, weights + 1, units, units, &layer.table));

@@ -2,20 +2,22 @@
 // for each batch item, goes through the steps with the state in shared memory. Inputs: the gates
 // with the input's part of all steps, a table of weights, the state (outputs, then cells).
 #include <algorithm>
-#include <cstring>
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/slice.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
 
 constexpr int kTimeInX = 2, kTimeInY = 1;  // axes
 
+// The parts that a layer may have: cells (an LSTM), and with them an input gate.
+constexpr const char* kParts[] = {"cells", "input", "peepholes", "norms", "projection", "grids"};
+
 struct Layer {
-  const std::string& variant;  // letters of kText's lines
+  const std::string& variant;  // names of kParts
   int gates, units, outputs;
   int cells, outs;  // units and outputs in slices
   int axis;
@@ -29,7 +31,7 @@ struct Layer {
         outs(CeilDiv(outputs, 4)),
         axis(attributes.Int("time_axis")) {}
 
-  bool Has(char letter) const { return variant.find(letter) != std::string::npos; }
+  bool Has(const char* part) const { return variant.find(part) != std::string::npos; }
   int BatchOf(const Shape& shape) const { return shape.axis(kTimeInX + kTimeInY - axis); }
 };
 
@@ -43,157 +45,145 @@ Status InferShape(Graph* graph, const Node& node) {
   }
   Value& out = graph->value(node.outputs[0]);
   out.shape = src.shape;
-  out.shape.c = layer.Has('c') ? layer.outs * 4 + layer.units : layer.outputs;
+  out.shape.c = layer.Has("cells") ? layer.outs * 4 + layer.units : layer.outputs;
   out.rank = src.rank;
   return Status();
 }
 
-// Each line is in the text of the variants that have its first letter: c has cells (an LSTM), r has
-// none, i an input gate, u none, p peepholes, q both, n norms, j a projection, s none, g the grids
-// of integers, and with them k a projection, b peepholes, d both, m norms. Gates are 0
-// cell, 1 forget, 2 output, 3 input; a line with `$` is there for each. `~` is the activation of v.
+// Gates are 0 cell, 1 forget, 2 output, 3 input. `grids` are those of an LSTM of integers.
 //
 // Lanes beyond the last output or unit of the state may hold anything; in shared memory they are 0,
 // or finite where their weights are 0. What is read there is computed with before it becomes a
 // half: NVIDIA's compiler of GLSL ES takes the lower bits of a float instead.
-constexpr const char* kText = QUADRA_TEXT(R"(
- int batch = GLOBAL_Z;
- int state_x = state_in_y != 0 ? 0 : batch;
- int state_y = batch - state_x;
- for (int p = LOCAL_X; p < outs; p += items) {
-   vec4 v = read_state(state_x, state_y, p);
-   hidden[p] = choose(is_less(ivec4(p * 4) + ivec4(0, 1, 2, 3), ivec4(outputs)), v, vec4(0.0f));
+constexpr const char* kText = QUADRA_TEXT(R"(int batch = GLOBAL_Z;
+int state_x = state_in_y != 0 ? 0 : batch;
+int state_y = batch - state_x;
+for (int p = LOCAL_X; p < outs; p += items) {
+  vec4 v = read_state(state_x, state_y, p);
+  hidden[p] = choose(is_less(ivec4(p * 4) + ivec4(0, 1, 2, 3), ivec4(outputs)), v, vec4(0.0f));
+}
+$if(cells)
+ for (int q = LOCAL_X; q < cells; q += items) {
+   int at = cells_at / 4 + q;
+   vec4 v = read_state(state_x, state_y, min(at + 1, state_s - 1));
+   v = lanes_from(read_state(state_x, state_y, at), v, cells_at % 4);
+   cell[q] = choose(is_less(ivec4(q * 4) + ivec4(0, 1, 2, 3), ivec4(units)), v, vec4(0.0f));
  }
-c for (int q = LOCAL_X; q < cells; q += items) {
-c   int at = cells_at / 4 + q;
-c   vec4 v = read_state(state_x, state_y, min(at + 1, state_s - 1));
-c   v = lanes_from(read_state(state_x, state_y, at), v, cells_at % 4);
-c   cell[q] = choose(is_less(ivec4(q * 4) + ivec4(0, 1, 2, 3), ivec4(units)), v, vec4(0.0f));
-c }
- GROUP_BARRIER();
- for (int t = first; t < behind; ++t) {
-   int step = last_step > 0 ? last_step - t : t;
-   int x = time_in_x != 0 ? step : batch;
-   int y = time_in_x != 0 ? batch : step;
-   for (int q = LOCAL_X; q < cells; q += items) {
-     sum4_t z$ = read_src(x, y, $ * cells + q);
-     for (int k = 0; k < outs; ++k) {
-       sum4_t h = hidden[k];
+$end
+GROUP_BARRIER();
+for (int t = first; t < behind; ++t) {
+  int step = last_step > 0 ? last_step - t : t;
+  int x = time_in_x != 0 ? step : batch;
+  int y = time_in_x != 0 ? batch : step;
+  for (int q = LOCAL_X; q < cells; q += items) {
+$for(g, gates)     sum4_t z$g = read_src(x, y, $g * cells + q);
+    for (int k = 0; k < outs; ++k) {
+      sum4_t h = hidden[k];
+      for (int i = 0; i < 4; ++i) {
+        int at = (k * 4 + i) * cells + q;
+$for(g, gates)         z$g += sum_lane(h, i) * read_weights(at + $g * gate);
+      }
+    }
+$if(grids) $for(g, gates)      z$g = onto_grid(z$g, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+    sum4_t v = z0;
+$if(!cells)      v = $activation;
+$if(cells)      sum4_t c = cell[q];
+$if(peepholes)
+     z1 += c * read_weights(vectors + q);
+$if(grids)      z1 = onto_grid(z1, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$if(input)      z3 += c * read_weights(vectors + 2 * cells + q);
+$if(input) $if(grids)      z3 = onto_grid(z3, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$end
+$if(norms)
+$for(g, gates)      sums[$g * cells + q] = z$g;
+$normalize     v = z0;
+$end
+$if(cells)
+     sum4_t f = vec4(1.0f) / (vec4(1.0f) + exp(-z1));
+$if(input)      c = c * f + $activation / (vec4(1.0f) + exp(-z3));
+$if(!input)      c = c * f + $activation * (vec4(1.0f) - f);
+$if(grids)      c = onto_grid(c, cell_inverse, cell_scale, cell_low, cell_high);
+     c = min(max(c, vec4(-cell_clip)), vec4(cell_clip));
+     cell[q] = c;
+     write_dst(c, x, y, outs + q);
+$if(norms)      z2 = sums[2 * cells + q];
+$if(peepholes)      z2 += c * read_weights(vectors + cells + q);
+$if(peepholes) $if(grids)      z2 = onto_grid(z2, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$if(norms)
+     sums[2 * cells + q] = z2;
+$normalize$end
+     v = c;
+     v = $activation / (vec4(1.0f) + exp(-z2));
+$if(grids)      v = onto_grid(v, hidden_inverse, hidden_scale, hidden_low, hidden_high);
+$end
+    made[q] = v;
+$if(!projection)      write_dst(v, x, y, q);
+  }
+  GROUP_BARRIER();
+  for (int p = LOCAL_X; p < outs; p += items) {
+$if(!projection)      hidden[p] = made[p];
+$if(projection)
+     sum4_t h = read_weights(projection + 4 * cells * outs + p);
+     for (int k = 0; k < cells; ++k) {
+       sum4_t m = made[k];
        for (int i = 0; i < 4; ++i) {
-         int at = (k * 4 + i) * cells + q;
-         z$ += sum_lane(h, i) * read_weights(at + $ * gate);
+         h += sum_lane(m, i) * read_weights(projection + (k * 4 + i) * outs + p);
        }
      }
-g     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
-     sum4_t v = z0;
-r     v = ~;
-c     sum4_t c = cell[q];
-p     z1 += c * read_weights(vectors + q);
-b     z1 = onto_grid(z1, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
-q     z3 += c * read_weights(vectors + 2 * cells + q);
-d     z3 = onto_grid(z3, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
-n     sums[$ * cells + q] = z$;
-n#
-n     v = z0;
-c     sum4_t f = vec4(1.0f) / (vec4(1.0f) + exp(-z1));
-i     c = c * f + ~ / (vec4(1.0f) + exp(-z3));
-u     c = c * f + ~ * (vec4(1.0f) - f);
-g     c = onto_grid(c, cell_inverse, cell_scale, cell_low, cell_high);
-c     c = min(max(c, vec4(-cell_clip)), vec4(cell_clip));
-c     cell[q] = c;
-c     write_dst(c, x, y, outs + q);
-n     z2 = sums[2 * cells + q];
-p     z2 += c * read_weights(vectors + cells + q);
-b     z2 = onto_grid(z2, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
-n     sums[2 * cells + q] = z2;
-n#
-c     v = c;
-c     v = ~ / (vec4(1.0f) + exp(-z2));
-g     v = onto_grid(v, hidden_inverse, hidden_scale, hidden_low, hidden_high);
-     made[q] = v;
-s     write_dst(v, x, y, q);
-   }
-   GROUP_BARRIER();
-   for (int p = LOCAL_X; p < outs; p += items) {
-s     hidden[p] = made[p];
-j     sum4_t h = read_weights(projection + 4 * cells * outs + p);
-j     for (int k = 0; k < cells; ++k) {
-j       sum4_t m = made[k];
-j       for (int i = 0; i < 4; ++i) {
-j         h += sum_lane(m, i) * read_weights(projection + (k * 4 + i) * outs + p);
-j       }
-j     }
-k     h = onto_grid(h, output_inverse, output_scale, output_low, output_high);
-j     h = min(max(h, vec4(-projection_clip)), vec4(projection_clip));
-j     hidden[p] = h;
-j     write_dst(h, x, y, p);
-   }
-   GROUP_BARRIER();
- }
+$if(grids)      h = onto_grid(h, output_inverse, output_scale, output_low, output_high);
+     h = min(max(h, vec4(-projection_clip)), vec4(projection_clip));
+     hidden[p] = h;
+     write_dst(h, x, y, p);
+$end
+  }
+  GROUP_BARRIER();
+}
 )");
 
-// In place of `#`: ends a loop over the cells whose gates are in sums, and begins one with the
-// gates by mean and variance. Lanes without a cell hold 0, so that each has the square of the mean
-// in the sum of squares.
-constexpr const char* kNorm = QUADRA_TEXT(R"(
-n   }
-n   GROUP_BARRIER();
-n   for (int g = LOCAL_X; g < gates; g += items) {
-n     sum4_t all = vec4(0.0f);
-n     for (int i = 0; i < cells; ++i) { all += sums[g * cells + i]; }
-n     sum_t mean = dot(all, vec4(1.0f)) / float(units);
-n     all = vec4(0.0f);
-n     for (int i = 0; i < cells; ++i) {
-n       sum4_t d = sums[g * cells + i] - vec4(mean);
-n       all += d * d;
-n     }
-n     sum_t squares = dot(all, vec4(1.0f)) - float(4 * cells - units) * mean * mean;
-n     sum_t scale = 1.0f / sqrt(max(squares, 0.0f) / float(units) + 0.00000001f);
-n     stats[g] = vec4(mean, scale, 0.0f, 0.0f);
-n   }
-n   GROUP_BARRIER();
-n   for (int q = LOCAL_X; q < cells; q += items) {
-n     sum4_t c = cell[q];
-n     sum4_t v = c;
-n     int at = vectors + peepholes * cells + q;
-n     sum4_t z$ = (sums[$ * cells + q] - vec4(stats[$].x)) * vec4(stats[$].y);
-n     z$ = z$ * read_weights(at + 2 * $ * cells) + read_weights(at + (2 * $ + 1) * cells);
-m     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+// Ends a loop over the cells whose gates are in sums, and begins one with the gates by mean and
+// variance. Lanes without a cell hold 0, so that each has the square of the mean in the sum of
+// squares.
+constexpr const char* kNormalize = QUADRA_TEXT(R"(   }
+   GROUP_BARRIER();
+   for (int g = LOCAL_X; g < gates; g += items) {
+     sum4_t all = vec4(0.0f);
+     for (int i = 0; i < cells; ++i) { all += sums[g * cells + i]; }
+     sum_t mean = dot(all, vec4(1.0f)) / float(units);
+     all = vec4(0.0f);
+     for (int i = 0; i < cells; ++i) {
+       sum4_t d = sums[g * cells + i] - vec4(mean);
+       all += d * d;
+     }
+     sum_t squares = dot(all, vec4(1.0f)) - float(4 * cells - units) * mean * mean;
+     sum_t scale = 1.0f / sqrt(max(squares, 0.0f) / float(units) + 0.00000001f);
+     stats[g] = vec4(mean, scale, 0.0f, 0.0f);
+   }
+   GROUP_BARRIER();
+   for (int q = LOCAL_X; q < cells; q += items) {
+     sum4_t c = cell[q];
+     sum4_t v = c;
+     int at = vectors + peepholes * cells + q;
+$for(g, gates)      sum4_t z$g = (sums[$g * cells + q] - vec4(stats[$g].x)) * vec4(stats[$g].y);
+$for(g, gates)      z$g = z$g * read_weights(at + 2 * $g * cells) + read_weights(at + (2 * $g + 1) * cells);
+$if(grids) $for(g, gates)      z$g = onto_grid(z$g, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 )");
-
-std::string LinesOf(const char* text, const Layer& layer) {
-  std::string made;
-  for (const char* line = text; *line; line += strcspn(line, "\n") + 1) {
-    if (*line != ' ' && !layer.Has(*line)) continue;
-    const std::string rest(line + 1, strcspn(line, "\n"));
-    if (rest[0] == '#') made += LinesOf(kNorm, layer);
-    else made += Unroll(rest.find('$') == std::string::npos ? 1 : layer.gates, rest);
-  }
-  return made;
-}
-
-// The formula of an elementwise op, of v; its attributes are arguments of the kernel.
-std::string Activation(const Attributes& attributes) {
-  if (!attributes.Has("activation")) return "v";
-  std::string text;
-  for (const char* c = FindOp(attributes.Word("activation"))->formula; *c; ++c) {
-    if (*c != '$') text += *c;
-    else if (c[1] == 'a') text += 'v', ++c;
-  }
-  return text;
-}
 
 std::string Body(const Layer& layer, const Attributes& attributes) {
-  std::string text = LinesOf(kText, layer);
-  const std::string activation = Activation(attributes);
-  for (size_t at; (at = text.find('~')) != std::string::npos;) text.replace(at, 1, activation);
-  return text;
+  Text text(kText);
+  for (const char* part : kParts) text.Set(part, layer.Has(part));
+  text.Set("gates", layer.gates).Set("normalize", kNormalize);
+  // The formula of an elementwise op, of v; its attributes are arguments of the kernel.
+  text.Set("activation", attributes.Has("activation")
+                             ? FindOp(attributes.Word("activation"))->formula
+                             : "$a");
+  text.Set("a", "v").Set("low", "low").Set("high", "high");
+  return text.str();
 }
 
 void AddNumbers(const Layer& layer, const Attributes& attributes, KernelDesc* desc) {
   const int gate = 4 * layer.outs * layer.cells;
-  const int peepholes = layer.Has('p') ? layer.gates - 1 : 0;
-  const int norms = layer.Has('n') ? 2 * layer.gates : 0;
+  const int peepholes = layer.Has("peepholes") ? layer.gates - 1 : 0;
+  const int norms = layer.Has("norms") ? 2 * layer.gates : 0;
   const struct {
     const char* name;
     int value;
@@ -226,7 +216,7 @@ void AddNumbers(const Layer& layer, const Attributes& attributes, KernelDesc* de
                 {"cell", layer.cells},
                 {"sums", layer.gates * layer.cells},
                 {"stats", layer.gates}};
-  const size_t count = layer.Has('n') ? 5 : layer.Has('c') ? 3 : 2;
+  const size_t count = layer.Has("norms") ? 5 : layer.Has("cells") ? 3 : 2;
   for (size_t i = 0; i < count; ++i) {
     desc->shared.push_back({shared[i].name, "sum4_t", shared[i].count});
   }
@@ -243,8 +233,8 @@ int ItemsFor(const Layer& layer, const GpuInfo& gpu) {
 // Of a work-item in a step.
 int64_t TripsOf(const Layer& layer, int items) {
   return int64_t{CeilDiv(layer.cells, items)} * (layer.outs + 4) +
-         int64_t{CeilDiv(layer.outs, items)} * (layer.Has('j') ? layer.cells : 1) +
-         (layer.Has('n') ? int64_t{4} * CeilDiv(layer.gates, items) * layer.cells : 0);
+         int64_t{CeilDiv(layer.outs, items)} * (layer.Has("projection") ? layer.cells : 1) +
+         (layer.Has("norms") ? int64_t{4} * CeilDiv(layer.gates, items) * layer.cells : 0);
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

@@ -155,7 +155,7 @@ Attributes AlongChannels() {
 Status AddLayer(Importer* importer, RecurrentLayer* layer) {
   const RecurrentSettings& settings = layer->settings;
   const int outputs = layer->outputs;
-  const bool has_cells = layer->variant[0] == 'c';
+  const bool has_cells = layer->Has("cells");
   ValueId gates, state;
   QUADRA_RETURN_IF_ERROR(AddInputPart(importer, layer, &gates));
   // The CPU takes states of any shape.

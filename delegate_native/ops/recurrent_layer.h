@@ -35,10 +35,12 @@ struct RecurrentLayer {
   int gates = 0;                          // cell, forget, output, input: as many as there are
   std::vector<float> weights, bias;       // of the input's part, each gate in slices of its own
   std::vector<float> table;               // all others, in the order of the kernel's text
-  std::string variant;                    // letters of the kernel's lines
+  std::string variant;                    // names of the parts that it has (recurrent.cc)
   Attributes grids;                       // of integers, as the kernel has them
   RecurrentSettings settings;
   ValueId result = -1, cells = -1;  // of all steps; behind the last one
+
+  bool Has(const char* part) const { return variant.find(part) != std::string::npos; }
 };
 
 constexpr int PaddedToSlices(int n) { return CeilDiv(n, 4) * 4; }

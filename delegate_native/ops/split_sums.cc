@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "delegate_native/base/status.h"
-#include "delegate_native/ops/unroll.h"
+#include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
@@ -38,18 +38,20 @@ int SplitBits(const GpuInfo& gpu, int64_t items, int w, int steps) {
   return bits;
 }
 
-std::string FinishSplit(int pixels, int slices, const std::string& use) {
-  const std::string keep = TextOf("sums[own + ($ + @ * %d) * 64] = a$_@;\n", pixels);
-  return TextOf(R"(int own = LOCAL_Z * columns + LOCAL_X;
-%sGROUP_BARRIER();
+constexpr const char* kFinish = QUADRA_TEXT(R"(int own = LOCAL_Z * columns + LOCAL_X;
+$for(i, pixels) $for(k, slices) sums[own + ($i + $k * $pixels) * 64] = a$i_$k;
+GROUP_BARRIER();
 own -= split * columns;
-for (int j = split; j < %d; j += splits) {
+for (int j = split; j < ${pixels*slices}; j += splits) {
 int from = own + j * 64;
 sum4_t sum = sums[from];
 for (int n = 1; n < splits; ++n) { sum += sums[from + n * columns]; }
-%s}
-)",
-                Unroll(pixels, slices, keep).c_str(), pixels * slices, use.c_str());
+$use}
+)");
+std::string FinishSplit(int pixels, int slices, const std::string& use) {
+  Text text(kFinish);
+  text.Set("pixels", pixels).Set("slices", slices).Set("use", use);
+  return text.str();
 }
 
 void AddSplit(int bits, int sums, KernelDesc* kernel) {

@@ -1,6 +1,7 @@
 #include "delegate_native/ops/unroll.h"
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 
@@ -34,11 +35,11 @@ std::string Block(const char* head, const std::string& body) {
 
 std::string Loop(bool serial, const char* i, const char* from, const char* more, int step,
                  const std::string& body) {
-  const std::string added = Format(" += %d", step);
-  return Filled(serial      ? "int $0 = $1;\ndo {\n$4$0$3;\n} while ($2);\n"
-                : step == 1 ? "for (int $0 = $1; $2; ++$0) {\n$4}\n"
-                            : "for (int $0 = $1; $2; $0$3) {\n$4}\n",
-                {i, from, more, added.c_str(), body.c_str()});
+  Text text(serial ? QUADRA_TEXT("int $variable = $from;\ndo {\n$body$variable += $step;\n} while "
+                                 "($more);\n")
+                   : "for (int $variable = $from; $more; $next) {\n$body}\n");
+  text.Set("next", step == 1 ? "++$variable" : "$variable += $step").Set("step", step);
+  return text.Set("variable", i).Set("from", from).Set("more", more).Set("body", body);
 }
 
 }  // namespace quadra
