@@ -83,9 +83,13 @@ const char* Text::AddHole(const char* from, std::string* made) {
     else made->append(from - 1, end + in_braces);
     return end + in_braces;
   }
-  const int number = Expression(&at, made);
-  if (*at == '.') *made += at[1 + number];
-  else *made += Format("%d", number);
+  int number = Expression(&at, made);
+  if (*at == ':') {
+    for (++at; number > 0; --number) at += strcspn(at, ",") + 1;
+    Add(std::string(at, strcspn(at, ",}")).c_str(), End::kText, made);
+  } else {
+    *made += Format("%d", number);
+  }
   return strchr(at, '}') + 1;
 }
 

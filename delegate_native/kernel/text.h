@@ -3,7 +3,7 @@
 //   $name                 the value of that name, which has letters a to z
 //   ${name}               the same before a letter
 //   ${i*width+1}          a number, of numbers and values: + - * / % from left to right
-//   ${i.xyzw}             the letter of that number
+//   ${i:x,y,z,w}          the word of that number: of a condition, the second where it holds
 //   $if(number) TEXT      TEXT, which ends with the line, where the number is not 0
 //   $if(!number) TEXT     where it is
 //   $for(i, number) TEXT  TEXT for each i below the number

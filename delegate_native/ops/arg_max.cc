@@ -2,6 +2,7 @@
 // first. As on the CPU, NaN is no number; if there is no other, the place is 0.
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
@@ -32,12 +33,6 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-constexpr const char* kFindBatch = QUADRA_TEXT(R"(
-int batch = s / dst_s;
-int slice = s - batch * dst_s;
-int at_b = batch % to_b;
-int outer = batch / to_b;
-)");
 // Four results, which are neighbours in the output: each of a pixel of its own. The largest so far
 // in each lane, beginning with the first number: what is no larger than that has the place 0.
 constexpr const char* kAlongChannels = QUADRA_TEXT(R"(
@@ -47,30 +42,30 @@ for (int j = 0; j < 4; ++j) {
 int p = min(at + j, count - 1);
 int row = p / src_w, b = row / src_h;
 p -= row * src_w; row -= b * src_h; b *= src_s;
-$0 best = $2(read_src(p, row, b), 0);
-$1 most = $1(best);
+${ints:float,int} best = ${ints:lane,int_lane}(read_src(p, row, b), 0);
+$four most = $four(best);
 ivec4 places = ivec4(0), place = ivec4(0, 1, 2, 3);
 for (int i = 0; i < src_s; ++i, place += 4) {
-$1 v = read_src(p, row, b + i);
-ivec4 is_better = ($3) & is_less(place, ivec4(src_c));
+$four v = read_src(p, row, b + i);
+ivec4 is_better = ($better) & is_less(place, ivec4(src_c));
 most = choose(is_better, v, most);
 places = choose(is_better, place, places);
 }
-$1 v = $1(most.y, most.x, most.w, most.z);
+$four v = $four(most.y, most.x, most.w, most.z);
 place = ivec4(places.y, places.x, places.w, places.z);
-ivec4 is_better = ($3) | (is_equal(v, most) & is_less(place, places));
+ivec4 is_better = ($better) | (is_equal(v, most) & is_less(place, places));
 most = choose(is_better, v, most);
 places = choose(is_better, place, places);
-v = $1(most.z, most.w, most.x, most.y);
+v = $four(most.z, most.w, most.x, most.y);
 place = ivec4(places.z, places.w, places.x, places.y);
-is_better = ($3) | (is_equal(v, most) & is_less(place, places));
+is_better = ($better) | (is_equal(v, most) & is_less(place, places));
 places = choose(is_better, place, places);
 result = int_with_lane(result, j, places.x);
 }
 write_dst(result, x, y, s);
 )");
 // The same on CPUs for floats, where four pixels are one vector of sixteen lanes; the last ones go
-// the other way. $0 is how a number `v` beats `most`.
+// the other way. $better is how a number `v` beats `most`.
 constexpr const char* kQuadsAlongChannels = QUADRA_CPU_TEXT(R"(
 int first = ((s / dst_s * dst_h + y) * dst_w + x) * dst_c + s % dst_s * 4;
 int plane = src_w * src_h, b = first / plane, p = first - b * plane;
@@ -81,15 +76,15 @@ ivec4 four = ivec4(0, 1, 2, 3);
 ivec16 places = 0, place = ivec16(four, four, four, four), better;
 for (int i = 0; i < src_s; ++i, place += 4) {
 v = quads_at(from + i * plane * 4);
-better = ($0) & (place < src_c);
+better = ($better) & (place < src_c);
 most = better ? v : most;
 places = better ? place : places;
 }
 v = most.s1032547698badcfe; place = places.s1032547698badcfe;
-better = ($0) | ((v == most) & (place < places));
+better = ($better) | ((v == most) & (place < places));
 most = better ? v : most; places = better ? place : places;
 v = most.s23016745ab89efcd; place = places.s23016745ab89efcd;
-better = ($0) | ((v == most) & (place < places));
+better = ($better) | ((v == most) & (place < places));
 places = better ? place : places;
 write_dst(places.s048c, x, y, s);
 continue;
@@ -100,12 +95,17 @@ constexpr const char* kAllSlices = QUADRA_CPU_TEXT(R"(
 int x = GLOBAL_X, y = GLOBAL_Y, b0 = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || b0 >= dst_b) { return; }
 )");
-constexpr const char* kAlongPixels = QUADRA_TEXT(R"(int i = 0;
-$0 most = read_src($1);
+constexpr const char* kAlongPixels = QUADRA_TEXT(R"(
+int batch = s / dst_s;
+int slice = s - batch * dst_s;
+int at_b = batch % to_b;
+int outer = batch / to_b;
+int i = 0;
+$four most = read_src($place);
 ivec4 found = ivec4(0);
 for (i = 1; i < count; ++i) {
-$0 v = read_src($1);
-ivec4 is_better = $2;
+$four v = read_src($place);
+ivec4 is_better = $better;
 most = choose(is_better, v, most);
 found = choose(is_better, ivec4(i), found);
 }
@@ -114,20 +114,18 @@ write_dst(found, x, y, s);
 
 // Along an axis of pixels, four channels at once.
 std::string Body(int axis, bool is_float, bool least) {
-  const char* four = is_float ? "vec4" : "ivec4";
-  std::string better = Filled("is_less($0)", {least ? "v, most" : "most, v"});
-  if (is_float) better += " | (is_number(v) & (1 - is_number(most)))";
-  if (axis == 3) {
-    return Filled(kAlongChannels, {is_float ? "float" : "int", four, is_float ? "lane" : "int_lane",
-                                   better.c_str()});
-  }
-  const char* place =
+  Text text(axis == 3 ? kAlongChannels : kAlongPixels);
+  text.Set("ints", !is_float).Set("four", is_float ? "vec4" : "ivec4");
+  text.Set("less", least ? "is_less(v, most)" : "is_less(most, v)");
+  text.Set("better", is_float ? QUADRA_TEXT("$less | (is_number(v) & (1 - is_number(most)))")
+                              : "$less");
+  return text.Set(
+      "place",
       axis == 2    ? QUADRA_TEXT("i, y, (outer * from_b + at_b) * src_s + slice")
       : axis == 1  ? QUADRA_TEXT("x, i, (outer * from_b + at_b) * src_s + slice")
       : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
       : axis == -1 ? QUADRA_TEXT("x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice")
-                   : QUADRA_TEXT("x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice");
-  return kFindBatch + Filled(kAlongPixels, {four, place, better.c_str()});
+                   : QUADRA_TEXT("x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice"));
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -150,9 +148,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     if (context.gpu->is_cpu()) {
       std::string quads;
       if (kHasCpuShapes && IsFloat(in.element) && out.c >= 4) {
-        const std::string better =
-            Filled("(v $0 most) | ((v == v) & (most != most))", {least ? "<" : ">"});
-        quads = Filled(kQuadsAlongChannels, {better.c_str()});
+        Text text(kQuadsAlongChannels);
+        text.Set("better", "(v ${least:>,<} most) | ((v == v) & (most != most))");
+        quads = text.Set("least", least);
       }
       desc.body =
           kAllSlices +

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -65,7 +65,9 @@ Status InferShape(Graph* graph, const Node& node) {
 
 constexpr int kRows = 4;  // of the result that a work-item makes
 
-constexpr const char* kBegin = QUADRA_TEXT(R"(
+// Columns of b are turned into rows: sums across a vector are slow on CPUs. Rows of b beyond the
+// last count as 0: a's numbers there are 0, and 0 times infinity is none.
+constexpr const char* kBody = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int outer = batch / to_b;
@@ -73,41 +75,27 @@ int at_b = batch - outer * to_b;
 int first_row = x * 4;
 int a_first = (outer / to_q * left_p + outer % to_q * left_q + at_b * left_o) * left_s;
 int b_first = (outer / to_q * right_p + outer % to_q * right_q + at_b * right_o) * right_s;
-)");
+$for(i, rows)
+int row$i = min(first_row + $i, dst_w - 1);
+sum4_t sum$i = vec4(0.0f);
+$end
+for (int k = 0; k < left_s; ++k) {
+$for(i, rows) sum4_t a$i = read_left(row$i, y * left_y, a_first + k);
+$if(columns)
+$for(i, 4) sum4_t c$i = read_right(min(slice * 4 + $i, right_w - 1), y * right_y, b_first + k);
+$for(i, 4) sum4_t b$i = vec4(c0.${i:x,y,z,w}, c1.${i:x,y,z,w}, c2.${i:x,y,z,w}, c3.${i:x,y,z,w});
+$end
+$if(!columns)
+$for(i, 4)
 
-// In these texts `$` is one of the rows. Rows of b beyond the last count as 0: a's numbers there
-// are 0, and 0 times infinity is none.
-std::string Body(bool columns_of_b) {
-  std::string text = kBegin;
-  text += Unroll(
-      kRows, QUADRA_TEXT("int row$ = min(first_row + $, dst_w - 1);\nsum4_t sum$ = vec4(0.0f);\n"));
-  std::string step =
-      Unroll(kRows, QUADRA_TEXT("sum4_t a$ = read_left(row$, y * left_y, a_first + k);\n"));
-  if (columns_of_b) {
-    // Four columns of b, turned into rows: sums across a vector are slow on CPUs.
-    step += Unroll(
-        4,
-        QUADRA_TEXT(
-            "sum4_t c$ = read_right(min(slice * 4 + $, right_w - 1), y * right_y, b_first + k);\n"));
-    const char* const kLanes[] = {"x", "y", "z", "w"};
-    for (int i = 0; i < 4; ++i) {
-      const char* lane = kLanes[i];
-      step += TextOf("sum4_t b%d = vec4(c0.%s, c1.%s, c2.%s, c3.%s);\n", i, lane, lane, lane, lane);
-    }
-  } else {
-    step += Unroll(4, QUADRA_TEXT(R"(
-sum4_t b$ = vec4(0.0f);
-if (k * 4 + $ < right_w) { b$ = read_right(k * 4 + $, y * right_y, b_first + slice); }
-)"));
-  }
-  step += Unroll(
-      kRows,
-      QUADRA_TEXT(
-          "sum$ += vec4(a$.x) * b0 + vec4(a$.y) * b1 + vec4(a$.z) * b2 + vec4(a$.w) * b3;\n"));
-  text += Block("for (int k = 0; k < left_s; ++k)", step);
-  return text + Unroll(kRows, QUADRA_TEXT(
-                                  "if (first_row + $ < dst_w) { write_dst(sum$, row$, y, s); }\n"));
+sum4_t b$i = vec4(0.0f);
+if (k * 4 + $i < right_w) { b$i = read_right(k * 4 + $i, y * right_y, b_first + slice); }
+$end
+$end
+$for(i, rows) sum$i += vec4(a$i.x) * b0 + vec4(a$i.y) * b1 + vec4(a$i.z) * b2 + vec4(a$i.w) * b3;
 }
+$for(i, rows) if (first_row + $i < dst_w) { write_dst(sum$i, row$i, y, s); }
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
@@ -133,7 +121,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int tiles = CeilDiv(out.w, kRows);
   desc.Int("tiles", tiles);
   desc.trips = graph.shape(node.inputs[0]).slices();
-  const std::string body = Body(node.attributes.Int("columns_of_b") != 0);
+  Text text(kBody);
+  text.Set("rows", kRows).Set("columns", node.attributes.Int("columns_of_b"));
+  const std::string body = text;
   Loops loops;
   loops.limits[0] = "tiles";
   loops.pixel = body.c_str();

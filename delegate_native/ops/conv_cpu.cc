@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/conv_kernels.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -18,20 +18,15 @@ namespace {
 // Work-items that a convolution should have at least, for the sake of several threads.
 constexpr int kEnoughItems = 32;
 
-// Vectors of coordinates, one per pixel of the tile: plane position i, place gx, gy in the grid,
-// and the first tap's place x, y in the source.
-std::string FindPixels(const WideTile& t) {
-  std::string lanes;
-  for (int i = 0; i < 8; ++i) lanes += Format(i ? ", %d" : "%d", i < t.pixels ? i : t.pixels - 1);
-  return TextOf(R"(
+// Vectors of coordinates, one per pixel of the tile, eight or six of them: plane position i, place
+// gx, gy in the grid, and the first tap's place x, y in the source.
+constexpr const char* kFindPixels = QUADRA_TEXT(R"(
 int n = grid_w * grid_h;
-int first = GLOBAL_Y * %d;
-first = first > n - %d ? (n > %d ? n - %d : 0) : first;
-ivec8 i = ivec8(%s);
+int first = GLOBAL_Y * $pixels;
+first = first > n - $pixels ? (n > $pixels ? n - $pixels : 0) : first;
+ivec8 i = ivec8(0, 1, 2, 3, 4, 5, ${pixels/8:5,6}, ${pixels/8:5,7});
 i = i > n - 1 - first ? n - 1 - first : i;
-)",
-                t.pixels, t.pixels, t.pixels, t.pixels, lanes.c_str()) +
-         QUADRA_TEXT(R"(
+
 int row = first / grid_w;
 ivec8 gx = i + (first - row * grid_w);
 ivec8 gy = ivec8(row);
@@ -46,191 +41,185 @@ int inside = in2.x & in2.y;
 int plane = src_w * src_h * 4;
 int b = GLOBAL_Z;
 )");
-}
 
 // The same of a pointwise convolution: its tile is the run of pixels from `first` on.
-std::string FindRun(const WideTile& t) {
-  return TextOf(R"(
+constexpr const char* kFindRun = QUADRA_TEXT(R"(
 int n = grid_w * grid_h;
-int first = min(GLOBAL_Y * %d, n - %d);
+int first = min(GLOBAL_Y * $pixels, n - $pixels);
 int plane = n * 4;
 int b = GLOBAL_Z;
-)",
-                t.pixels, t.pixels);
-}
+)");
 
-// One weight vector times the same input channel of all pixels; `at` reads that of pixel $.
-std::string MultiplyAdd(const WideTile& t, const std::string& at) {
-  return Unroll(t.vectors, TextOf("vec%d w$ = read_weights(w + $);\n", t.lanes)) +
-         Unroll(t.pixels, "float v$ = lane_at(" + at + ");\n") +
-         Unroll(t.pixels, t.vectors, "a$_@ += v$ * w@;\n") + Format("w += %d;\n", t.vectors);
-}
+// One weight vector times the same input channel of all pixels, which lies at $at.
+constexpr const char* kMultiplyAdd = QUADRA_TEXT(R"($for(v, vectors) vec$lanes w$v = read_weights(w + $v);
+$for(i, pixels) float v$i = lane_at($at);
+$for(i, pixels) $for(v, vectors) a$i_$v += v$i * w$v;
+w += $vectors;
+)");
 
 // The same for the four channels of a slice.
-std::string MultiplyAddSlice(const WideTile& t, const std::string& at) {
-  std::string text = Unroll(t.pixels, "vec4 v$ = quad_at(" + at + ");\n");
-  for (int k = 0; k < 4; ++k) {
-    const int at_k = k * t.vectors;
-    text += Block(
-        "", Unroll(t.vectors, TextOf("vec%d w$ = read_weights(w + %d + $);\n", t.lanes, at_k)) +
-                Unroll(t.pixels, t.vectors, TextOf("a$_@ += v$.s%d * w@;\n", k)));
-  }
-  return text + Format("w += %d;\n", 4 * t.vectors);
+constexpr const char* kMultiplyAddSlice = QUADRA_TEXT(R"($for(i, pixels) vec4 v$i = quad_at($at);
+$for(k, 4)
+ {
+$for(v, vectors) vec$lanes w$v = read_weights(w + ${k*vectors} + $v);
+$for(i, pixels) $for(v, vectors) a$i_$v += v$i.s$k * w$v;
 }
+$end
+w += ${4*vectors};
+)");
 
-std::string ForEachTap(const std::string& body) {
-  return Block("for (int ky = 0; ky < kernel_y; ++ky)",
-               Block("for (int kx = 0; kx < kernel_x; ++kx)", body));
+// The sums over all channels; $at moves.
+constexpr const char* kSumChannels = QUADRA_TEXT(R"(for (int c = 0; c < channels; ${halves:++c,c += 4}) {
+${products}$moves += ${halves:(c & 3) == 3 ? plane - 3 : 1,plane};
 }
-
-// The sums over all channels; `p` and `$` tell where pixel $ has the channel at `at`, which moves.
-std::string SumChannels(const WideTile& t, const char* p, const char* at) {
-  if (t.halves) {
-    return Block("for (int c = 0; c < channels; c += 4)",
-                 MultiplyAddSlice(t, p) + at + " += plane;\n");
-  }
-  return Block("for (int c = 0; c < channels; ++c)",
-               MultiplyAdd(t, p) + at + " += (c & 3) == 3 ? plane - 3 : 1;\n");
-}
+)");
 
 // The sums of a tile whose taps all lie inside the image.
-std::string SumInside(const WideTile& t) {
-  return "ivec8 start = (y * src_w + x) * 4;\n" +
-         Unroll(t.pixels, "LANES p$ = from + start.s$;\n") +
-         ForEachTap(QUADRA_TEXT("int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;\n") +
-                    SumChannels(t, "p$ + at", "at"));
+constexpr const char* kSumInside = QUADRA_TEXT(R"(ivec8 start = (y * src_w + x) * 4;
+$for(i, pixels) LANES p$i = from + start.s$i;
+for (int ky = 0; ky < kernel_y; ++ky) {
+for (int kx = 0; kx < kernel_x; ++kx) {
+int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;
+$sums}
 }
+)");
 
 // The same at the edges.
-std::string SumEdge(const WideTile& t) {
-  const std::string slice =
-      t.halves ? MultiplyAddSlice(t, "p$")
-               : QUADRA_TEXT("int count = channels - c < 4 ? channels - c : 4;\n") +
-                     Block("for (int k = 0; k < count; ++k)", MultiplyAdd(t, "p$ + k"));
-  return ForEachTap(
-      QUADRA_TEXT(R"(
+constexpr const char* kSumEdge = QUADRA_TEXT(R"(for (int ky = 0; ky < kernel_y; ++ky) {
+for (int kx = 0; kx < kernel_x; ++kx) {
+
 ivec8 tx = x + kx * dilation_x;
 ivec8 ty = y + ky * dilation_y;
 ivec8 valid = (tx >= 0) & (tx < src_w) & (ty >= 0) & (ty < src_h);
 ivec8 start = ((ty * src_w + tx) * 4) & valid;
 ivec8 next = plane & valid;
-)") + Unroll(t.pixels, "LANES p$ = (valid.s$ != 0 ? from : weights_lanes) + start.s$;\n") +
-      Block("for (int c = 0; c < channels; c += 4)", slice + Unroll(t.pixels, "p$ += next.s$;\n")));
+$for(i, pixels) LANES p$i = (valid.s$i != 0 ? from : weights_lanes) + start.s$i;
+for (int c = 0; c < channels; c += 4) {
+$if(!halves) int count = channels - c < 4 ? channels - c : 4;
+$if(!halves) for (int k = 0; k < count; ++k) {
+${products}$if(!halves) }
+$for(i, pixels) p$i += next.s$i;
 }
+}
+}
+)");
 
-// The quad of output channels `part` of a pixel, or of pixel $.
-std::string Quad(const WideTile& t, int part, const char* pixel = "$") {
-  static const char* const kOf16[] = {".s0123", ".s4567", ".s89ab", ".scdef"};
-  static const char* const kOf8[] = {".lo", ".hi"};
-  const int quads = t.lanes / 4;
-  return Format("a%s_%d%s", pixel, part / quads,
-                t.lanes == 16 ? kOf16[part % quads] : kOf8[part % quads]);
-}
-
-std::string Bound(const WideTile& t, const Conv& conv) {
-  return Unroll(t.pixels, t.vectors, BoundWide(conv.bounds.round(), t.lanes, "a$_@"));
-}
-
-std::string Store(const WideTile& t, const Conv& conv, bool as_row) {
-  const char* place = t.pointwise ? ", first + $, 0"
-                      : as_row    ? ", first + i.s$, 0"
-                                  : ", gx.s$, gy.s$";
-  std::string text;
-  // Backwards: a slice is there only if the one before it is.
-  for (int k = t.vectors * t.lanes / 4; k-- > 0;) {
-    text.insert(0, Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k)));
-    if (k) text = Block(TextOf("if (s + %d < last)", k), text);
-  }
-  return Bound(t, conv) + text;
-}
+// Results are written a slice at a time; one is there only if the one before it is.
+constexpr const char* kStore = QUADRA_TEXT(R"($for(k, slices)
+$if(k) if (s + $k < last) {
+$for(i, pixels) write_dst($result, $place, s + $k);
+$end
+$for(k, slices) $if(k) }
+)");
 
 // Merged steps are much text: written once, in a loop over the results laid down in memory.
-std::string StoreInLoop(const WideTile& t, const Conv& conv, bool as_row) {
-  const int slices = t.vectors * t.lanes / 4;
-  const char* place = "int to_x = first + j; int to_y = 0;\n";
-  if (!as_row)
-    place = QUADRA_TEXT("int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n");
-  if (conv.scattered()) {
-    place = QUADRA_TEXT(
-        "int to_y = (first + j) / grid_w;\n"
-        "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
-        "to_y = to_y * step_y + first_y;\n");
-  }
-  const std::string write = TextOf("write_dst(results[j * %d + k], to_x, to_y, s + k);\n", slices);
-  return Bound(t, conv) +
-         TextOf("vec4 results[%d] __attribute__((aligned(64)));\n", t.pixels * slices) +
-         Unroll(t.pixels, t.vectors,
-                TextOf("((vec%d*)results)[$ * %d + @] = a$_@;\n", t.lanes, t.vectors)) +
-         Block(TextOf("for (int k = 0; k < min(last - s, %d); ++k)", slices),
-               Block(TextOf("for (int j = 0; j < min(n - first, %d); ++j)", t.pixels),
-                     place + write));
+constexpr const char* kStoreInLoop = QUADRA_TEXT(R"(vec4 results[${pixels*slices}] __attribute__((aligned(64)));
+$for(i, pixels) $for(v, vectors) ((vec$lanes*)results)[$i * $vectors + $v] = a$i_$v;
+for (int k = 0; k < min(last - s, $slices); ++k) {
+for (int j = 0; j < min(n - first, $pixels); ++j) {
+$if(scattered)
+int to_y = (first + j) / grid_w;
+int to_x = (first + j - to_y * grid_w) * step_x + first_x;
+to_y = to_y * step_y + first_y;
+$end
+$if(!scattered)
+$if(row) int to_x = first + j; int to_y = 0;
+$if(!row) int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;
+$end
+write_dst(results[j * $slices + k], to_x, to_y, s + k);
+}
+}
+)");
+
+// Of runs: four pixels of a slice at a time, which lie together in the result,
+constexpr const char* kStoreRun = QUADRA_TEXT(R"($for(k, slices)
+$if(k) if (s + $k < last) {
+$for(j, pixels/4) write_quads_dst($quads, first + ${j*4}, 0, s + $k);
+$end
+$for(k, slices) $if(k) }
+)");
+// in a loop where steps are merged.
+constexpr const char* kStoreRunInLoop = QUADRA_TEXT(R"(vec16 results[${pixels/4*slices}];
+$for(k, slices) $for(j, pixels/4) results[${pixels/4*k+j}] = $quads;
+for (int k = 0; k < min(last - s, $slices); ++k) {
+for (int j = 0; j < ${pixels/4}; ++j) {
+write_quads_dst(results[k * ${pixels/4} + j], first + j * 4, 0, s + k);
+}
+}
+)");
+constexpr const char* kQuads = QUADRA_TEXT(
+    "vec16(a${j*4}_$part, a${j*4+1}_$part, a${j*4+2}_$part, a${j*4+3}_$part)");
+
+// A work-item goes through some blocks of output channels.
+constexpr const char* kBody = QUADRA_TEXT(R"(${find}LANES ${groups:from,image} = src_lanes + b * src_s * plane${pointwise:, + first * 4};
+$if(scattered) $if(plain) gx = gx * step_x + first_x; gy = gy * step_y + first_y;
+
+int o = GLOBAL_X * blocks;
+int s = b * dst_s + o * $slices;
+int last = (b + 1) * dst_s;
+int end = s + blocks * $slices < last ? s + blocks * $slices : last;
+int w = (1 + ${matrices:o,(b * all_blocks + o)} *${pointwise: kernel_y * kernel_x *,} channels) * $vectors;
+for (; s < end; s += $slices) {
+$if(groups)
+${group}LANES from = image + first_s * plane;
+$end
+$for(v, vectors) vec$lanes bias$v = read_bias(o * $vectors + $v);
+$for(i, pixels) $for(v, vectors) vec$lanes a$i_$v = bias$v;
+++o;
+$if(pointwise)
+LANES p = from;
+$sums$end
+$if(!pointwise)
+if (inside != 0) {
+$inside}
+else {
+$edge}
+$end
+$for(i, pixels) $for(v, vectors) $bound
+$store}
+)");
+
+Text ForTile(const WideTile& t, const char* text) {
+  Text made(text);
+  made.Set("pixels", t.pixels).Set("vectors", t.vectors).Set("lanes", t.lanes);
+  return made.Set("slices", t.vectors * t.lanes / 4).Set("halves", t.halves);
 }
 
-// Slice `part` of the four pixels from `from` on: what lies together in the result.
-std::string Quads(const WideTile& t, int from, int part) {
-  std::string text;
-  for (int i = 0; i < 4; ++i) {
-    text += (i ? ", " : "vec16(") + Quad(t, part, Format("%d", from + i).c_str());
-  }
-  return text + ")";
+std::string SumChannels(const WideTile& t, const char* at, const char* moves) {
+  Text text = ForTile(t, kSumChannels);
+  text.Set("products", t.halves ? kMultiplyAddSlice : kMultiplyAdd);
+  return text.Set("at", at).Set("moves", moves);
 }
 
-// Of runs: four pixels of a slice at a time, in a loop where steps are merged.
-std::string StoreRun(const WideTile& t, const Conv& conv) {
-  const int slices = t.vectors * t.lanes / 4, quads = t.pixels / 4;
-  std::string text;
-  for (int k = slices; k-- > 0;) {
-    std::string slice;
-    for (int j = 0; j < quads; ++j) {
-      const std::string value = Quads(t, j * 4, k);
-      slice += conv.plain ? TextOf("write_quads_dst(%s, first + %d, 0, s + %d);\n", value.c_str(),
-                                   j * 4, k)
-                          : TextOf("results[%d] = %s;\n", k * quads + j, value.c_str());
-    }
-    text.insert(0, slice);
-    if (k && conv.plain) text = Block(TextOf("if (s + %d < last)", k), text);
-  }
-  if (conv.plain) return Bound(t, conv) + text;
-  const std::string write =
-      TextOf("write_quads_dst(results[k * %d + j], first + j * 4, 0, s + k);\n", quads);
-  return Bound(t, conv) + TextOf("vec16 results[%d];\n", quads * slices) + text +
-         Block(TextOf("for (int k = 0; k < min(last - s, %d); ++k)", slices),
-               Block(TextOf("for (int j = 0; j < %d; ++j)", quads), write));
+std::string SumInside(const WideTile& t) {
+  return ForTile(t, kSumInside).Set("sums", SumChannels(t, "p$i + at", "at"));
 }
 
-// What a work-item does with one block of output channels.
-std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
-  const std::string channel = Format("o * %d", t.lanes * t.vectors);
-  const std::string find =
-      conv.groups > 1 ? FindFirstSlice(channel.c_str()) + "LANES from = image + first_s * plane;\n"
-                      : "";
-  return find +
-         Unroll(t.vectors, TextOf("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
-         Unroll(t.pixels, t.vectors, TextOf("vec%d a$_@ = bias@;\n", t.lanes)) + "++o;\n" +
-         (t.pointwise ? "LANES p = from;\n" + SumChannels(t, "p + $ * 4", "p")
-                      : Block("if (inside != 0)", SumInside(t)) + Block("else", SumEdge(t))) +
-         (t.pointwise && t.pixels % 4 == 0 ? StoreRun(t, conv)
-          : conv.plain                     ? Store(t, conv, as_row)
-                                           : StoreInLoop(t, conv, as_row));
+std::string SumEdge(const WideTile& t) {
+  Text text = ForTile(t, kSumEdge);
+  text.Set("products", t.halves ? kMultiplyAddSlice : kMultiplyAdd);
+  return text.Set("at", t.halves ? "p$i" : "p$i + k");
 }
 
 std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
-  const int slices = t.vectors * t.lanes / 4;
-  std::string text = t.pointwise ? FindRun(t) : FindPixels(t);
-  text += TextOf("LANES %s = src_lanes + b * src_s * plane%s;\n",
-                 conv.groups > 1 ? "image" : "from", t.pointwise ? " + first * 4" : "");
-  if (conv.scattered() && conv.plain)
-    text += QUADRA_TEXT("gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n");
-  text += TextOf(R"(
-int o = GLOBAL_X * blocks;
-int s = b * dst_s + o * %d;
-int last = (b + 1) * dst_s;
-int end = s + blocks * %d < last ? s + blocks * %d : last;
-int w = (1 + %s *%s channels) * %d;
-)",
-                 slices, slices, slices, conv.matrices > 1 ? "(b * all_blocks + o)" : "o",
-                 t.pointwise ? "" : " kernel_y * kernel_x *", t.vectors);
-  return text + Block(TextOf("for (; s < end; s += %d)", slices), BlockOfChannels(t, conv, as_row));
+  Text text = ForTile(t, kBody);
+  text.Set("find", t.pointwise ? kFindRun : kFindPixels).Set("pointwise", t.pointwise);
+  text.Set("scattered", conv.scattered()).Set("plain", conv.plain).Set("row", as_row);
+  text.Set("groups", conv.groups > 1).Set("matrices", conv.matrices > 1);
+  text.Set("group", FindFirstSlice(Format("o * %d", t.lanes * t.vectors).c_str()));
+  if (t.pointwise) text.Set("sums", SumChannels(t, "p + $i * 4", "p"));
+  else text.Set("inside", SumInside(t)).Set("edge", SumEdge(t));
+  text.Set("bound", BoundWide(conv.bounds.round(), t.lanes, "a$i_$v"));
+  const bool in_quads = t.pointwise && t.pixels % 4 == 0;
+  text.Set("store", in_quads ? conv.plain ? kStoreRun : kStoreRunInLoop
+                    : conv.plain ? kStore
+                                 : kStoreInLoop);
+  text.Set("result", "a$i_$part").Set("quads", kQuads);
+  text.Set("part", t.lanes == 16 ? QUADRA_TEXT("${k/4}.${k%4:s0123,s4567,s89ab,scdef}")
+                                 : "${k/2}.${k%2:lo,hi}");
+  return text.Set("place", t.pointwise ? "first + $i, 0"
+                           : as_row    ? "first + i.s$i, 0"
+                                       : "gx.s$i, gy.s$i");
 }
 
 }  // namespace

@@ -104,14 +104,14 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
 constexpr const char* kProducts = QUADRA_TEXT(R"(${read}p += slice;
 $for(n, 4*slices)
 w = read_weights(i + $n);
-$for(i, pixels) a$i_${n%slices} += v$i.${n/slices.xyzw} * w;
+$for(i, pixels) a$i_${n%slices} += v$i.${n/slices:x,y,z,w} * w;
 $end
 )");
 constexpr const char* kSerialProducts = QUADRA_TEXT(R"(${read}p += slice;
 $for(k, slices)
  {
 $for(c, channels) sum4_t w$c = read_weights(i + ${c*slices+k});
-$for(i, pixels) $for(c, channels) a$i_$k += v$i.${c.xyzw} * w$c;
+$for(i, pixels) $for(c, channels) a$i_$k += v$i.${c:x,y,z,w} * w$c;
 }
 $end
 )");
@@ -191,7 +191,7 @@ std::string Sums(const QuadTile& t, const Conv& conv, bool pixel) {
 }
 
 // Where work-items share sums, all of a group reach its barrier. A division costs as much as
-// several taps. In three dimensions `b` counts planes of results. `inside`: ops/unroll.h.
+// several taps. In three dimensions `b` counts planes of results.
 constexpr const char* kQuadBody = QUADRA_TEXT(R"(
 $if(split)
 int x = GLOBAL_X * $pixels; int y = GLOBAL_Y;
@@ -200,14 +200,15 @@ x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 $end
 $if(!split)
 int x = GLOBAL_X * $pixels; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$unless(x >= grid_w || y >= grid_h || z >= blocks * $planes)$leave
+$if(serial) bool inside = !(x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes});
+$if(!serial) if (x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes}) { return; }
 $end
 $if(batch) int b = 0; int block = z;
 $if(!batch) int b = z / blocks; int block = z - b * blocks;
-int o = block * $slices$first;
-${source}int run = $count * ${4*slices};
-$if(pixel) int at = $matrix * run;
-$if(!pixel) int block_at = $matrix * run$depth * kernel_y * kernel_x;
+int o = block * $slices${part:, + first_o};
+${source}int run = ${sources:src_s,group_s,part_s} * ${4*slices};
+$if(pixel) int at = ${matrices:block,z} * run;
+$if(!pixel) int block_at = ${matrices:block,z} * run${deep:, * kernel_z} * kernel_y * kernel_x;
 $if(deep)
 int item = b / grid_d;
 int first_sz = (b - item * grid_d) * stride_z - pad_z;
@@ -230,14 +231,9 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   Text text(kQuadBody);
   text.Set("pixels", t.pixels).Set("slices", t.slices).Set("split", split);
   text.Set("serial", t.is_serial()).Set("pixel", pixel).Set("deep", conv.deep());
-  text.Set("unless", t.is_serial() ? kKeepOutside : kLeaveOutside);
-  text.Set("leave", t.is_serial() ? ";" : " { return; }");
-  text.Set("planes", conv.deep() ? "planes" : "dst_b").Set("batch", conv.out.b == 1);
-  text.Set("first", part.outs > 0 ? " + first_o" : "");
-  text.Set("depth", conv.deep() ? " * kernel_z" : "");
-  text.Set("matrix", conv.matrices > 1 ? "z" : "block");
-  const char* const counts[] = {"src_s", "group_s", "part_s"};
-  text.Set("count", counts[static_cast<int>(part.slices)]);
+  text.Set("batch", conv.out.b == 1);
+  text.Set("part", part.outs > 0).Set("matrices", conv.matrices > 1);
+  text.Set("sources", static_cast<int>(part.slices));
   text.Set("source", part.slices == Slices::kOfGroups ? FindFirstSlice("o * 4")
                      : part.slices == Slices::kAll    ? "int first_s = 0;\n"
                                                       : "");

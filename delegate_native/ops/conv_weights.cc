@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/conv_kernels.h"
 
 namespace quadra {
@@ -17,7 +18,8 @@ int SlicesOfBlock(const Conv& conv, int lanes) {
 }
 
 std::string FindFirstSlice(const char* channel) {
-  return TextOf("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
+  return Text(QUADRA_TEXT("int first_s = min($channel / group_out * group_in / 4, src_s - group_s);\n"))
+      .Set("channel", channel);
 }
 
 void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {

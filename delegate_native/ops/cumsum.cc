@@ -1,9 +1,9 @@
 // CUMSUM: sums up to each place of an axis; exclusive ones leave the place itself out, reverse ones
 // begin at the end.
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -26,49 +26,44 @@ Status Import(Importer* importer) {
 // A work-item goes along the whole axis: `i` counts its places, `at` is the place.
 constexpr const char* kAlongChannels = QUADRA_TEXT(R"(
 int first = s * dst_s;
-$0 all = $1;
+$one all = ${ints:0.0f,0};
 for (int i = 0; i < length; ++i) {
-int at = $2i;
+int at = ${reverse:i,length - 1 - i};
 num4 v = read_src(x, y, first + at);
 int lanes = min(4, dst_c - at * 4);
 for (int j = 0; j < lanes; ++j) {
-int k = $3j;
-$4all += $5(v, k);
-v = num_with_lane(v, k, $6);
+int k = ${reverse:j,lanes - 1 - j};
+$if(exclusive) $one was = all;
+all += ${ints:lane,int_lane}(v, k);
+v = num_with_lane(v, k, ${ints:float($made),$made});
 }
 write_dst(v, x, y, first + at);
 }
 )");
-constexpr const char* kFindBatch = QUADRA_TEXT(R"(
+constexpr const char* kAlongPixels = QUADRA_TEXT(R"($if(batches)
+
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int at_b = batch % step;
 int outer = batch / step * step * length + at_b;
-)");
-constexpr const char* kAlongPixels = QUADRA_TEXT(R"($0 all = $1;
+$end
+$one all = ${ints:vec4(0.0f),ivec4(0)};
 for (int i = 0; i < length; ++i) {
-int at = $2i;
-$3all += read_src($4);
-write_dst($5, $4);
+int at = ${reverse:i,length - 1 - i};
+$if(exclusive) $one was = all;
+all += read_src($place);
+write_dst($made, $place);
 }
 )");
 
 std::string Body(int axis, bool is_int, bool exclusive, bool reverse) {
-  const char* at = reverse ? "length - 1 - " : "";
-  if (axis == 3) {
-    const char* one = is_int ? "int" : "sum_t";
-    const char* was = !exclusive ? "" : is_int ? "int was = all;\n" : "sum_t was = all;\n";
-    const char* made = is_int ? exclusive ? "was" : "all" : exclusive ? "float(was)" : "float(all)";
-    return Filled(kAlongChannels, {one, is_int ? "0" : "0.0f", at, reverse ? "lanes - 1 - " : "",
-                                   was, is_int ? "int_lane" : "lane", made});
-  }
-  const char* place = axis == 2   ? "at, y, s"
-                      : axis == 1 ? "x, at, s"
-                                  : "x, y, (outer + at * step) * dst_s + slice";
-  const char* was = !exclusive ? "" : is_int ? "ivec4 was = all;\n" : "sum4_t was = all;\n";
-  return (axis > 0 ? "" : kFindBatch) +
-         Filled(kAlongPixels, {is_int ? "ivec4" : "sum4_t", is_int ? "ivec4(0)" : "vec4(0.0f)", at,
-                               was, place, exclusive ? "was" : "all"});
+  Text text(axis == 3 ? kAlongChannels : kAlongPixels);
+  text.Set("ints", is_int).Set("exclusive", exclusive).Set("reverse", reverse);
+  text.Set("one", axis == 3 ? "${ints:sum_t,int}" : "${ints:sum4_t,ivec4}");
+  text.Set("made", exclusive ? "was" : "all").Set("batches", axis < 1);
+  return text.Set("place", axis == 2   ? "at, y, s"
+                           : axis == 1 ? "x, at, s"
+                                       : "x, y, (outer + at * step) * dst_s + slice");
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

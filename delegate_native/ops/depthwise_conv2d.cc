@@ -7,6 +7,7 @@
 
 #include "delegate_native/base/sorted.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_cpu.h"
@@ -83,23 +84,28 @@ sum4_t v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
 )");
 
 // A result each, whatever its windows are.
-std::string Body(bool many, bool round) {
-  const std::string tap =
-      QUADRA_TEXT("int sx = x * stride_x - pad_x + kx * dilation_x;\n") +
-      Block(QUADRA_TEXT("if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w)"),
-            std::string(many ? kReadMany : kReadOne) + "sum += v * read_weights(w);\n") +
-      "++w;\n";
-  return QUADRA_TEXT(R"(
+constexpr const char* kEach = QUADRA_TEXT(R"(
 int x = GLOBAL_X; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
 int b = z / dst_s; int o = z - b * dst_s;
 sum4_t sum = read_bias(o);
 int w = o * kernel_y * kernel_x;
-)") +
-         Block("for (int ky = 0; ky < kernel_y; ++ky)",
-               QUADRA_TEXT("int sy = y * stride_y - pad_y + ky * dilation_y;\n") +
-                   Block("for (int kx = 0; kx < kernel_x; ++kx)", tap)) +
-         "write_dst(" + Bounded(round, "sum") + ", x, y, z);\n";
+for (int ky = 0; ky < kernel_y; ++ky) {
+int sy = y * stride_y - pad_y + ky * dilation_y;
+for (int kx = 0; kx < kernel_x; ++kx) {
+int sx = x * stride_x - pad_x + kx * dilation_x;
+if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w) {
+${read}sum += v * read_weights(w);
+}
+++w;
+}
+}
+write_dst($bounded, x, y, z);
+)");
+
+std::string Body(bool many, bool round) {
+  Text text(kEach);
+  return text.Set("read", many ? kReadMany : kReadOne).Set("bounded", Bounded(round, "sum"));
 }
 
 // A strip of neighbours of a row: what one reads, the next ones use again. Everything along x, and
@@ -118,72 +124,85 @@ struct Strip {
   }
 };
 
+// Everything that a strip's pixels have in common.
+Text ForStrip(const Strip& strip, bool serial, const char* text) {
+  Text made(text);
+  made.Set("pixels", strip.pixels).Set("stride", strip.stride).Set("dilation", strip.dilation_y);
+  return made.Set("taps", strip.taps).Set("serial", serial);
+}
+
 // What one row of the window adds: each column is read once, used and forgotten. Columns outside
 // are read inside and dropped.
-std::string StripRow(const Strip& strip, const std::vector<int>& columns) {
-  std::string text = Unroll(strip.taps, "sum4_t w$ = read_weights(w + $);\n") + "sum4_t v;\n";
-  for (int c : columns) {
-    text += TextOf("v = fetch_src(row + along_src(x%d));\nif (!in%d) { v = vec4(0.0f); }\n", c, c);
+constexpr const char* kRow = QUADRA_TEXT(R"($if(serial) if (ky < last) {
+$for(k, taps) sum4_t w$k = read_weights(w + $k);
+sum4_t v;
+${columns}w += $taps;
+row += next_row;
+$if(serial) }
+)");
+constexpr const char* kColumn = QUADRA_TEXT(
+    "v = fetch_src(row + along_src(x$c));\nif (!in$c) { v = vec4(0.0f); }\n");
+
+std::string StripRow(const Strip& strip, bool serial) {
+  std::string text;
+  for (int c : strip.Columns()) {
+    text += Text(kColumn).Set("c", c).str();
     for (int i = 0; i < strip.pixels; ++i) {
       for (int k = 0; k < strip.taps; ++k) {
-        if (strip.Column(i, k) == c) text += TextOf("a%d += v * w%d;\n", i, k);
+        if (strip.Column(i, k) != c) continue;
+        text += Text("a$i += v * w$k;\n").Set("i", i).Set("k", k).str();
       }
     }
   }
-  return text + TextOf("w += %d;\nrow += next_row;\n", strip.taps);
+  return ForStrip(strip, serial, kRow).Set("columns", text);
 }
 
-// Of $0 pixels, $2 from each other, with $5 taps in a row; $4 is the dilation along y, $3 one less.
 constexpr const char* kFindStrip = QUADRA_TEXT(R"(
-int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$6(x >= dst_w || y >= dst_h || z >= dst_s * dst_b)$7
-int o = $1;
-int sx = x * $2 - pad_x;
+int x = GLOBAL_X * $pixels; int y = GLOBAL_Y; int z = GLOBAL_Z;
+$if(serial) bool inside = !(x >= dst_w || y >= dst_h || z >= dst_s * dst_b);
+$if(!serial) if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
+int o = ${batch:z - z / dst_s * dst_s,z};
+int sx = x * $stride - pad_x;
 int sy = y * stride_y - pad_y;
-int first = max(0, ($3 - sy) / $4);
-int last = min(kernel_y, (src_h - sy + $3) / $4);
-int w = (o * kernel_y + first) * $5;
-src_at row = at_src(0, sy + first * $4, z);
-src_at next_row = down_src($4);
+int first = max(0, (${dilation-1} - sy) / $dilation);
+int last = min(kernel_y, (src_h - sy + ${dilation-1}) / $dilation);
+int w = (o * kernel_y + first) * $taps;
+src_at row = at_src(0, sy + first * $dilation, z);
+src_at next_row = down_src($dilation);
+$for(i, pixels) sum4_t a$i = read_bias(o);
+${columns}$if(serial) last = inside ? last : first;
 )");
+constexpr const char* kFindColumn = QUADRA_TEXT(
+    "int x$c = clamp(sx + $c, 0, src_w - 1); bool in$c = x$c == sx + $c;\n");
 
 // The results; in a loop, which moves the sums to where the first one is, the text is there once.
-std::string WriteStrip(const GpuInfo& gpu, const Strip& strip, bool round) {
-  const bool serial = gpu.runs_items_serially();
-  std::string text;
-  for (int i = 0; i < strip.pixels; ++i) {
-    const std::string sum = Bounded(round, Format("a%d", i)), j = serial ? "j" : Format("%d", i);
-    const std::string write = TextOf("write_dst(%s, x + %s, y, z);\n", sum.c_str(), j.c_str());
-    text += i && serial ? TextOf("a%d = a%d;\n", i - 1, i)
-            : serial    ? Block("if (j < pixels)", write)
-            : i         ? Block(TextOf("if (x + %d < dst_w)", i), write)
-                        : write;
-  }
-  if (!serial) return text;
-  return TextOf("int pixels = inside ? min(%d, dst_w - x) : 0;\n", strip.pixels) +
-         Loop(true, "j", "0", "j < pixels", 1, text);
+constexpr const char* kWriteStrip = QUADRA_TEXT(R"($for(i, pixels)
+$if(i) if (x + $i < dst_w) {
+write_dst($bounded, x + $i, y, z);
+$if(i) }
+$end
+)");
+constexpr const char* kWriteInLoop = QUADRA_TEXT(R"(int pixels = inside ? min($pixels, dst_w - x) : 0;
+int j = 0;
+do {
+if (j < pixels) {
+write_dst($bounded, x + j, y, z);
 }
+$for(i, pixels) $if(i) a${i-1} = a$i;
+j += 1;
+} while (j < pixels);
+)");
 
 std::string StripBody(const GpuInfo& gpu, const Strip& strip, bool one_item, bool round) {
   const bool serial = gpu.runs_items_serially();
-  const std::vector<int> columns = strip.Columns();
-  const std::string pixels = Format("%d", strip.pixels), taps = Format("%d", strip.taps);
-  const std::string stride = Format("%d", strip.stride), rows = Format("%d", strip.dilation_y);
-  const std::string round_up = Format("%d", strip.dilation_y - 1);
-  std::string text =
-      Filled(kFindStrip, {pixels.c_str(), one_item ? "z" : "z - z / dst_s * dst_s", stride.c_str(),
-                          round_up.c_str(), rows.c_str(), taps.c_str(),
-                          serial ? kKeepOutside : kLeaveOutside, serial ? ";" : " { return; }"});
-  text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
-  for (int c : columns) {
-    text += TextOf("int x%d = clamp(sx + %d, 0, src_w - 1); bool in%d = x%d == sx + %d;\n", c, c, c,
-                   c, c);
-  }
-  if (serial) text += "last = inside ? last : first;\n";
-  const std::string row = StripRow(strip, columns);
-  return text +
-         Loop(serial, "ky", "first", "ky < last", 1, serial ? Block("if (ky < last)", row) : row) +
-         WriteStrip(gpu, strip, round);
+  std::string columns;
+  for (int c : strip.Columns()) columns += Text(kFindColumn).Set("c", c).str();
+  Text find = ForStrip(strip, serial, kFindStrip);
+  find.Set("batch", one_item).Set("columns", columns);
+  Text write = ForStrip(strip, serial, serial ? kWriteInLoop : kWriteStrip);
+  write.Set("bounded", Bounded(round, serial ? "a0" : "a$i"));
+  return find.str() + Loop(serial, "ky", "first", "ky < last", 1, StripRow(strip, serial)) +
+         write.str();
 }
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "delegate_native/base/status.h"
-#include "delegate_native/ops/unroll.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
@@ -21,10 +21,10 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
 write_dst(num4(0), x, y, s);
 )");
-// Of the operand $0; $1 is the slice of a batch item.
-constexpr const char* kReadShort = QUADRA_TEXT(R"(int $0_slice = $1; $2 $0_read = $2(0);
-if ($0_slice < $0_s) {
-$0_read = read_$0($3, $4, $5$0_slice);
+// Of the operand $t; $slice is that of a batch item.
+constexpr const char* kReadShort = QUADRA_TEXT(R"(int $t_slice = $slice; $type $t_read = $type(0);
+if ($t_slice < $t_s) {
+$t_read = read_$t($x, $y, $batch$t_slice);
 }
 )");
 
@@ -139,7 +139,9 @@ class StepWriter {
     const std::string batch = value.shape.b == 1 ? "" : place + " * " + name + "_s + ";
     std::string slice = "e_s";
     if (!is_one_of_few()) slice += " % " + desc_->epilogue_tensor + "_s";
-    Line(Filled(kReadShort, {name.c_str(), slice.c_str(), TypeOf(value), x, y, batch.c_str()}));
+    Text text(kReadShort);
+    text.Set("t", name).Set("slice", slice).Set("type", TypeOf(value)).Set("x", x).Set("y", y);
+    Line(text.Set("batch", batch));
     return name + "_read";
   }
 
@@ -266,11 +268,11 @@ std::string Bounded(bool round, const std::string& sum) {
                : "bounded(" + sum + ", low, high)";
 }
 
-std::string BoundWide(bool round, int lanes, const char* v) {
-  if (!round) {
-    return TextOf("%s = %s < low ? low : %s; %s = %s > high ? high : %s;\n", v, v, v, v, v, v);
-  }
-  return TextOf("%s = onto_grid_of(vec%d, %s);\n", v, lanes, v);
+std::string BoundWide(bool round, int lanes, const char* vector) {
+  Text text(round ? "$vector = onto_grid_of(vec$lanes, $vector);"
+                  : QUADRA_TEXT("$vector = $vector < low ? low : $vector; "
+                              "$vector = $vector > high ? high : $vector;"));
+  return text.Set("vector", vector).Set("lanes", lanes);
 }
 
 Status AttachEpilogue(const KernelContext& context, const Graph& graph, const Node& node, int first,

@@ -2,20 +2,34 @@
 
 #include <algorithm>
 
-#include "delegate_native/base/status.h"
-#include "delegate_native/ops/unroll.h"
+#include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
 
-// Of a work-item; $0, $1 and $2 are the limits of x, y and s.
-constexpr const char* kItem = QUADRA_TEXT(R"(
+// A work-item's tile; $w, $h and $depth are the limits of x, y and s.
+constexpr const char* kTile = QUADRA_TEXT(R"(
 int s = GLOBAL_Z;
 int x_begin = GLOBAL_X * tile_w;
 int y_begin = GLOBAL_Y * tile_h;
-if (x_begin >= $0 || y_begin >= $1 || s >= $2) { return; }
-int x_end = min(x_begin + tile_w, $0);
-int y_end = min(y_begin + tile_h, $1);
+if (x_begin >= $w || y_begin >= $h || s >= $depth) { return; }
+int x_end = min(x_begin + tile_w, $w);
+int y_end = min(y_begin + tile_h, $h);
+$if(rows) for (int y = y_begin; y < y_end; ++y) {
+$if(!rows)
+ {
+int y = y_begin;
+$end
+$row$if(pixels)
+$if(rows) for (int x = x_begin; x < x_end; ++x) {
+$if(!rows)
+ {
+int x = x_begin;
+$end
+$pixel}
+$end
+}
 )");
 
 // At most 2^30: there is no greater one among the ints.
@@ -51,15 +65,10 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
   desc->Int("tile_w", tile_w);
   desc->Int("tile_h", tile_h);
   // A loop over one costs a GPU registers.
-  const auto each = [rows](const char* loop, const char* one, const std::string& body) {
-    return rows ? Block(loop, body) : Block("", one + body);
-  };
-  const std::string pixels = *loops.pixel ? each("for (int x = x_begin; x < x_end; ++x)",
-                                                 "int x = x_begin;\n", loops.pixel)
-                                          : "";
-  desc->body =
-      Filled(kItem, {loops.limits[0], loops.limits[1], loops.limits[2]}) +
-      each("for (int y = y_begin; y < y_end; ++y)", "int y = y_begin;\n", loops.row + pixels);
+  Text text(kTile);
+  text.Set("w", loops.limits[0]).Set("h", loops.limits[1]).Set("depth", loops.limits[2]);
+  text.Set("rows", rows).Set("row", loops.row).Set("pixels", *loops.pixel != 0);
+  desc->body = text.Set("pixel", loops.pixel);
   desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
   if (!rows) SetGpuGroup(*context.gpu, desc);
 }
@@ -71,7 +80,8 @@ void LoopOverResults(const KernelContext& context, const Shape& out, const char*
 
 void LoopOverSlices(const KernelContext& context, const Shape& out, int count, const char* row,
                     const char* pixel, KernelDesc* desc) {
-  const std::string depth = TextOf("(dst_s * dst_b + %d) / %d", count - 1, count);
+  const std::string depth =
+      Text("(dst_s * dst_b + ${count-1}) / $count").Set("count", count);
   Loops loops;
   if (count > 1) loops.limits[2] = depth.c_str();
   loops.row = row;

@@ -1,52 +1,44 @@
 #include "delegate_native/ops/index_map.h"
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
 
 bool HasOuter(const Shape& shape) { return shape.outer[0] > 1 || shape.outer[1] > 1; }
 
-constexpr const char* kBegin = QUADRA_TEXT(R"(int at_p = 0;
+// A slice at a time, or each channel on its own where they move. From the place of a result, in
+// `batch` and `at_c`, the map's address leads to the source's; some are outside of it.
+constexpr const char* kPixel = QUADRA_TEXT(R"(int batch = s / dst_s;
+int first = (s - batch * dst_s) * 4;
+num4 v = num4($fill);
+$if(slices) int at_c = first;
+$if(!slices)
+for (int i = 0; i < 4; ++i) {
+int at_c = min(first + i, dst_c - 1);
+$end
+$if(fills) bool inside = true;
+int at_p = 0;
 int at_q = 0;
 int at_b = batch;
 int at_y = y;
 int at_x = x;
-)");
-constexpr const char* kFindOuter = QUADRA_TEXT(R"(at_q = at_b / to_b;
+$if(to)
+at_q = at_b / to_b;
 at_b -= at_q * to_b;
 at_p = at_q / to_q;
 at_q -= at_p * to_q;
-)");
-
-// From the place of a result, in `batch` and `at_c`, to the source's slice.
-std::string Address(const IndexMap& map, bool from_outer, bool to_outer) {
-  return Filled("$0$1$2$3", {kBegin, to_outer ? kFindOuter : "", map.address.c_str(),
-                             from_outer ? "at_b += (at_p * from_q + at_q) * from_b;\n" : ""});
-}
-
-// $0 is the number outside, $1 finds the source's slice, and $2 reads it. All channels at once:
-constexpr const char* kSlice = QUADRA_TEXT(R"(int batch = s / dst_s;
-int first = (s - batch * dst_s) * 4;
-num4 v = num4($0);
-int at_c = first;
-$1$2write_dst(v, x, y, s);
-)");
-constexpr const char* kReadSlice =
-    QUADRA_TEXT("v = read_src(at_x, at_y, at_b * src_s + at_c / 4);\n");
-// Each on its own:
-constexpr const char* kLanes = QUADRA_TEXT(R"(int batch = s / dst_s;
-int first = (s - batch * dst_s) * 4;
-num4 v = num4($0);
-for (int i = 0; i < 4; ++i) {
-int at_c = min(first + i, dst_c - 1);
-$1$2}
+$end
+$address$if(from) at_b += (at_p * from_q + at_q) * from_b;
+$if(fills) if (inside) {
+$if(slices) v = read_src(at_x, at_y, at_b * src_s + at_c / 4);
+$if(!slices) v = num_with_lane(v, i, num_lane(read_src(at_x, at_y, at_b * src_s + at_c / 4), at_c % 4));
+$if(fills) }
+$if(!slices) }
 write_dst(v, x, y, s);
 )");
-constexpr const char* kReadLane = QUADRA_TEXT(
-    "v = num_with_lane(v, i, num_lane(read_src(at_x, at_y, at_b * src_s + at_c / 4), at_c % 4));\n");
 
 }  // namespace
 
@@ -71,12 +63,10 @@ KernelDesc& AddIndexMap(const KernelContext& context, const char* name, const In
     desc.Int("from_q", from_shape.axis(-1));
   }
   const bool fills = *map.fill;
-  const std::string find =
-      (fills ? "bool inside = true;\n" : "") + Address(map, from_outer, to_outer);
-  const char* read = map.keeps_channels ? kReadSlice : kReadLane;
-  const std::string pixel = Filled(
-      map.keeps_channels ? kSlice : kLanes,
-      {fills ? map.fill : "0", find.c_str(), fills ? Block("if (inside)", read).c_str() : read});
+  Text text(kPixel);
+  text.Set("fill", fills ? map.fill : "0").Set("fills", fills).Set("slices", map.keeps_channels);
+  text.Set("to", to_outer).Set("from", from_outer).Set("address", map.address);
+  const std::string pixel = text;
   LoopOverResults(context, to_shape, "", pixel.c_str(), &desc);
   return desc;
 }

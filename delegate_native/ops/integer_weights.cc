@@ -115,7 +115,7 @@ $for(i, pixels) vec4 v$i = read_src($i, y, s);
 $for(c, 4)
 
 f = convert_float$lanes((q << up >> up) - zero); q = q >> bits;
-$for(i, pixels) p$i += f * v$i.${c.xyzw};
+$for(i, pixels) p$i += f * v$i.${c:x,y,z,w};
 $end
 }
 }

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/reduce.h"
 #include "delegate_native/ops/reshape.h"
-#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -30,29 +30,39 @@ Status Import(Importer* importer) {
   return importer->AddNode("mean", {src}, std::move(attributes));
 }
 
-// In these texts `$` is one of the slices that a work-item makes.
-std::string Row(int slices) {
-  return TextOf("\n  int first = s * %d;\n", slices) +
-         Unroll(slices, QUADRA_TEXT("  int s$ = min(first + $, dst_s * dst_b - 1);\n"));
-}
+constexpr const char* kRow = QUADRA_TEXT(R"(
+  int first = s * $slices;
+$for(i, slices)   int s$i = min(first + $i, dst_s * dst_b - 1);
+)");
 
 // What follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one
 // in a mean, `chunk` at a time in a pool. Such additions wait for each other: the more slices, the
 // less is lost.
-std::string Pixel(int slices) {
-  const std::string add =
-      Unroll(slices, QUADRA_TEXT("some$ += read_src(x + k, y + j, b * src_s + s$);\n")) +
-      "left -= 1;\n" +
-      Block("if (left == 0)",
-            "left = chunk;\n" + Unroll(slices, "sum$ += some$;\nsome$ = vec4(0.0f);\n"));
-  return Unroll(slices, QUADRA_TEXT("sum4_t sum$ = vec4(0.0f);\nsum4_t some$ = vec4(0.0f);\n")) +
-         "int left = chunk;\n" +
-         Block("for (int b = 0; b < count_b; ++b)",
-               Block("for (int j = 0; j < count_y; ++j)",
-                     Block("for (int k = 0; k < count_x; ++k)", add))) +
-         Unroll(slices, QUADRA_TEXT("vec4 v$ = (sum$ + some$) / vec4(count);\n"
-                                    "if (s$ == first + $) { write_dst(v$, x, y, s$); }\n"));
+constexpr const char* kPixel = QUADRA_TEXT(R"($for(i, slices)
+sum4_t sum$i = vec4(0.0f);
+sum4_t some$i = vec4(0.0f);
+$end
+int left = chunk;
+for (int b = 0; b < count_b; ++b) {
+for (int j = 0; j < count_y; ++j) {
+for (int k = 0; k < count_x; ++k) {
+$for(i, slices) some$i += read_src(x + k, y + j, b * src_s + s$i);
+left -= 1;
+if (left == 0) {
+left = chunk;
+$for(i, slices)
+sum$i += some$i;
+some$i = vec4(0.0f);
+$end
 }
+}
+}
+}
+$for(i, slices)
+vec4 v$i = (sum$i + some$i) / vec4(count);
+if (s$i == first + $i) { write_dst(v$i, x, y, s$i); }
+$end
+)");
 
 // Where channels are summed too. Axes that are not reduced have one element to sum.
 constexpr const char* kChannels = QUADRA_TEXT(R"(
@@ -142,7 +152,9 @@ void AddMean(const KernelContext& context, int from, const Shape& from_shape, in
   } else {
     desc.Int("chunk", chunk);
     const int slices = context.gpu->is_cpu() ? 4 : 1;
-    LoopOverSlices(context, to_shape, slices, Row(slices).c_str(), Pixel(slices).c_str(), &desc);
+    const std::string row = Text(kRow).Set("slices", slices);
+    const std::string pixel = Text(kPixel).Set("slices", slices);
+    LoopOverSlices(context, to_shape, slices, row.c_str(), pixel.c_str(), &desc);
   }
 }
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/mean.h"
-#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -72,24 +72,26 @@ constexpr const char* kMaxPixel = QUADRA_TEXT(R"(
     if (s1 > s0) { write_dst(v1, x, y, s1); }
 )");
 
-// In these texts `$` is one of the two slices.
-std::string AveragePixel(bool of_squares) {
-  const char* const add =
-      of_squares ? QUADRA_TEXT("sum4_t c$ = read_src(from_x, from_y, s$);\nv$ += c$ * c$;\n")
-                 : "v$ += read_src(from_x, from_y, s$);\n";
-  const char* const result = of_squares ? "sqrt(v$ / count)" : "v$ / count";
-  return QUADRA_TEXT(R"(
+constexpr const char* kAveragePixel = QUADRA_TEXT(R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
     sum4_t v0 = vec4(0.0f);
     sum4_t v1 = vec4(0.0f);
-)") +
-         Block(QUADRA_TEXT("for (int from_y = y0; from_y < y1; ++from_y)"),
-               Block(QUADRA_TEXT("for (int from_x = x0; from_x < x1; ++from_x)"), Unroll(2, add))) +
-         QUADRA_TEXT("sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));\n") +
-         Unroll(2, TextOf("if ($ == 0 || s1 > s0) { write_dst(%s, x, y, s$); }\n", result));
+for (int from_y = y0; from_y < y1; ++from_y) {
+for (int from_x = x0; from_x < x1; ++from_x) {
+$for(i, 2)
+$if(squares)
+sum4_t c$i = read_src(from_x, from_y, s$i);
+v$i += c$i * c$i;
+$end
+$if(!squares) v$i += read_src(from_x, from_y, s$i);
+$end
 }
+}
+sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));
+$for(i, 2) if ($i == 0 || s1 > s0) { write_dst(${squares:v$i / count,sqrt(v$i / count)}, x, y, s$i); }
+)");
 
 // The window along some axes, one pixel along the others.
 Window Along(Window window, bool along_y, bool along_x) {
@@ -109,7 +111,8 @@ void AddPool(const KernelContext& context, const std::string& op, const Window& 
   desc.Write("dst", to);
   AddPoolNumbers(window, &desc);
   desc.trips = TripsOf(window, in);
-  const std::string pixel = op == "max_pool2d" ? kMaxPixel : AveragePixel(op == "l2_pool2d");
+  const std::string pixel =
+      Text(op == "max_pool2d" ? kMaxPixel : kAveragePixel).Set("squares", op == "l2_pool2d");
   LoopOverSlices(context, out, 2, kRow, pixel.c_str(), &desc);
 }
 

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/reshape.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -58,24 +58,6 @@ Status Import(Importer* importer) {
   return importer->AddNode("reduce", {src}, std::move(attributes));
 }
 
-// The axes' own loops, around what is done with one slice of a pixel.
-std::string Loops(const Shape& from, const Shape& to, const std::string& slice) {
-  std::string text = slice;
-  const char* const names[] = {"p", "q", "b", "j", "k"};
-  for (int axis = 2; axis >= kFirstAxis; --axis) {
-    const char* name = names[axis - kFirstAxis];
-    if (from.axis(axis) == to.axis(axis)) {
-      text.insert(0, Format("int %s = 0;\n", name));
-    } else {
-      text = Block(TextOf("for (int %s = 0; %s < count_%s; ++%s)", name, name, name, name), text);
-    }
-  }
-  return text;
-}
-
-constexpr const char* kRead = QUADRA_TEXT(
-    "$0 v = read_src(x + k, y + j, (((at_p + p) * from_q + at_q + q) * from_b + at_b + b) * src_s + "
-    "i);\n");
 constexpr const char* kDropDeadLanes = QUADRA_TEXT(R"(
 if (i == src_s - 1) {
   int rest = src_c - i * 4;
@@ -84,47 +66,69 @@ if (i == src_s - 1) {
   if (rest < 4) { v.w = identity; }
 }
 )");
-constexpr const char* kFindBatch = QUADRA_TEXT(R"(
+// $combine makes one of `all` and `v`. The four lanes come last. NaN is left out, and of NaN alone
+// the result is NaN. (The CPU's kernels differ among themselves.)
+constexpr const char* kBody = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int at_b = batch % to_b;
 int at_q = batch / to_b % to_q;
 int at_p = batch / to_b / to_q;
-$0 all = $1(identity);
+$four all = $make(identity);
+$if(channels)
+for (int i = 0; i < src_s; ++i) {
+$slice}
+$four v = $make(all.y, all.x, all.w, all.z);
+all = $combine;
+v = $make(all.z, all.z, all.x, all.x);
+all = $combine;
+$end
+$if(!channels)
+int i = s - batch * dst_s;
+ {
+$slice}
+$end
+$if(whole)
+
+sum4_t first = read_$tensor(x, y, ((at_p * ${whole-1:from,all}_q + at_q) * ${whole-1:from,all}_b + at_b) * ${tensor}_s + ${channels:i,0});
+$if(channels) first = vec4(first.x);
+all = choose(is_number(first) | (1 - is_equal(all, vec4(identity))), all, first);
+$end
+write_dst(${ints:all * vec4(scale),all}, x, y, s);
 )");
-constexpr const char* kJoinLanes = QUADRA_TEXT(R"($0 v = $1(all.y, all.x, all.w, all.z);
-all = $2;
-v = $1(all.z, all.z, all.x, all.x);
-all = $2;
+constexpr const char* kSlice = QUADRA_TEXT(
+    R"($four v = read_src(x + k, y + j, (((at_p + p) * from_q + at_q + q) * from_b + at_b + b) * src_s + i);
+${dead}all = $combine;
 )");
 
-// NaN is left out, and of NaN alone the result is NaN. (The CPU's kernels differ among themselves.)
-constexpr const char* kKeepNan = QUADRA_TEXT(R"(
-sum4_t first = read_$0(x, y, ((at_p * $1_q + at_q) * $1_b + at_b) * $0_s + $2);
-$3all = choose(is_number(first) | (1 - is_equal(all, vec4(identity))), all, first);
-)");
+// The axes' own loops, around what is done with one slice of a pixel.
+std::string Loops(const Shape& from, const Shape& to, const char* slice) {
+  std::string text = slice;
+  const char* const names[] = {"p", "q", "b", "j", "k"};
+  for (int axis = 2; axis >= kFirstAxis; --axis) {
+    Text loop(from.axis(axis) == to.axis(axis)
+                  ? "int $axis = 0;\n$inner"
+                  : QUADRA_TEXT("for (int $axis = 0; $axis < count_$axis; ++$axis) {\n$inner}\n"));
+    text = loop.Set("axis", names[axis - kFirstAxis]).Set("inner", text);
+  }
+  return text;
+}
 
-// whole: the tensor that the largest or least number is of, "" for other kinds.
-std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_int,
-                 const char* whole) {
+// What a kernel of ints, or of floats, calls its numbers.
+Text ForElement(const char* text, const Kind& kind, bool is_int) {
+  Text made(text);
+  made.Set("ints", is_int).Set("four", is_int ? "ivec4" : "sum4_t");
+  return made.Set("make", is_int ? "ivec4" : "vec4").Set("combine", kind.combine);
+}
+
+// The tensor that the largest or least number is of.
+enum class Whole { kNone, kSource, kOther };
+
+std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_int, Whole whole) {
   const bool channels = from.c != to.c;
-  const char *four = is_int ? "ivec4" : "sum4_t", *make = is_int ? "ivec4" : "vec4";
-  const std::string slice = Filled(kRead, {four}) + (channels ? kDropDeadLanes : "") +
-                            Filled("all = $0;\n", {kind.combine});
-  const std::string loops = Loops(from, to, slice);
-  std::string text = Filled(kFindBatch, {four, make});
-  if (channels) {
-    // The four lanes last.
-    text += Block("for (int i = 0; i < src_s; ++i)", loops) +
-            Filled(kJoinLanes, {four, make, kind.combine});
-  } else {
-    text += "int i = s - batch * dst_s;\n" + Block("", loops);
-  }
-  if (*whole) {
-    text += Filled(kKeepNan, {whole, *whole == 's' ? "from" : "all", channels ? "0" : "i",
-                              channels ? "first = vec4(first.x);\n" : ""});
-  }
-  return text +
-         (is_int ? "write_dst(all, x, y, s);\n" : "write_dst(all * vec4(scale), x, y, s);\n");
+  Text text = ForElement(kBody, kind, is_int);
+  text.Set("channels", channels).Set("slice", Loops(from, to, kSlice));
+  text.Set("dead", channels ? kDropDeadLanes : "").Set("whole", static_cast<int>(whole));
+  return text.Set("tensor", whole == Whole::kSource ? "src" : "whole");
 }
 
 int64_t TripsOf(const Shape& from, const Shape& to) {
@@ -170,19 +174,19 @@ void AddKernel(const KernelContext& context, Reduction reduction, int from, cons
     desc.Float("scale", reduction == Reduction::kMean ? static_cast<float>(1.0 / count) : 1.0f);
   }
   const std::string body = Body(kind, from_shape, to_shape, is_int,
-                                !has_nan        ? ""
-                                : whole == from ? "src"
-                                                : "whole");
+                                !has_nan        ? Whole::kNone
+                                : whole == from ? Whole::kSource
+                                                : Whole::kOther);
   LoopOverResults(context, to_shape, "", body.c_str(), &desc);
 }
 
 constexpr const char* kPart = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int i = (s - batch * dst_s) * count, end = min(i + count, src_s);
-$0 all = $1(identity);
+$four all = $make(identity);
 for (; i < end; ++i) {
-$0 v = read_src(x, y, batch * src_s + i);
-$2all = $3;
+$four v = read_src(x, y, batch * src_s + i);
+${dead}all = $combine;
 }
 write_dst(all, x, y, s);
 )");
@@ -203,8 +207,7 @@ int AddParts(const KernelContext& context, Reduction reduction, int from, Elemen
   if (is_int) desc.Int("identity", kind.int_identity);
   else desc.Float("identity", kind.identity);
   desc.trips = kMostSlices;
-  const std::string body = Filled(kPart, {is_int ? "ivec4" : "sum4_t", is_int ? "ivec4" : "vec4",
-                                          kDropDeadLanes, kind.combine});
+  const std::string body = ForElement(kPart, kind, is_int).Set("dead", kDropDeadLanes);
   LoopOverResults(context, parts, "", body.c_str(), &desc);
   *shape = parts;
   return to;

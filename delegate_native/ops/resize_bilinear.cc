@@ -1,10 +1,10 @@
 // RESIZE_BILINEAR: to a constant [height, width]. align_corners maps corner to corner,
 // half_pixel_centers maps middles of pixels; neither maps pixel i to i * in / out.
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/resize.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -65,7 +65,7 @@ constexpr const char* kSlicePixel = QUADRA_TEXT(R"(
     if (s1 > s0) { write_dst(left_1 + (right_1 - left_1) * vec4(part_x), x, y, s1); }
 )");
 
-// The same on CPUs, both slices in one vector; $0 bounds it.
+// The same on CPUs, both slices in one vector.
 constexpr const char* kPairRow = QUADRA_CPU_TEXT(R"(
 #define pair_at(x, y) vec8(read_src(x, y, s0), read_src(x, y, s1))
   vec8 left = vec8(0.0f);
@@ -83,7 +83,7 @@ constexpr const char* kPairPixel = QUADRA_CPU_TEXT(R"(
       right += (pair_at(x1, y1) - right) * part_y;
     }
     vec8 v = left + (right - left) * part_x;
-    $0write_dst(v.lo, x, y, s0);
+    ${bound}write_dst(v.lo, x, y, s0);
     if (s1 > s0) { write_dst(v.hi, x, y, s1); }
 )");
 
@@ -104,8 +104,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     list->steps_taken = TakeBounds(node, &bounds);
     if (list->steps_taken > 0) bounds.AddNumbers(&desc);
     row += kPairRow;
-    pixel += Filled(kPairPixel,
-                    {list->steps_taken > 0 ? BoundWide(bounds.round(), 8, "v").c_str() : ""});
+    const std::string bound = BoundWide(bounds.round(), 8, "v") + "\n";
+    pixel += Text(kPairPixel).Set("bound", list->steps_taken > 0 ? bound : "").str();
   } else {
     row += kSliceRow;
     pixel += kSlicePixel;

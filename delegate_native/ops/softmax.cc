@@ -1,10 +1,10 @@
 // SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape; LOG_SOFTMAX: its
 // logarithm (beta is 1). The largest element is taken off first, so that nothing overflows.
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -47,11 +47,10 @@ constexpr const char* kDropDeadLanes = QUADRA_TEXT(R"(
     if (rest < 4) { sum.w = 0.0f; }
 )");
 
-// Of both: $0 finds the top, $1 drops dead lanes.
-constexpr const char* kPixel = QUADRA_TEXT(R"($0
+constexpr const char* kPixel = QUADRA_TEXT(R"($top
     tail = exp((tail - top) * vec4(beta));
     sum4_t sum = tail;
-$1
+$drop
     for (int i = first; i < last; ++i) { sum += exp((read_src(x, y, i) - top) * vec4(beta)); }
     sum4_t scale = vec4(1.0f / (sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) {
@@ -60,16 +59,15 @@ $1
     }
     write_dst(tail * scale, x, y, last);
 )");
-constexpr const char* kLogPixel = QUADRA_TEXT(R"($0sum4_t sum = exp(tail - top);
-$1
+constexpr const char* kLogPixel = QUADRA_TEXT(R"(${top}sum4_t sum = exp(tail - top);
+$drop
     for (int i = first; i < last; ++i) { sum += exp(read_src(x, y, i) - top); }
     vec4 shift = top + log(vec4(sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) { write_dst(read_src(x, y, i) - shift, x, y, i); }
     write_dst(tail - shift, x, y, last);
 )");
 
-// A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers). $0
-// reads a slice.
+// A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers).
 constexpr const char* kReadSlice = QUADRA_TEXT(R"(
   vec4 v = read_src(x, y, first + i);
   int rest = src_c - i * 4;
@@ -83,7 +81,7 @@ int y = GLOBAL_Z % src_h;
 int first = GLOBAL_Z / src_h * src_s;
 float top = read_src(x, y, first).x;
 for (int i = LOCAL_X; i < src_s; i += 32) {
-$0top = max(top, max(max(v.x, v.y), max(v.z, v.w)));
+${slice}top = max(top, max(max(v.x, v.y), max(v.z, v.w)));
 }
 
 part[LOCAL_X] = top;
@@ -92,7 +90,7 @@ for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
 GROUP_BARRIER();
 sum_t sum = 0.0f;
 for (int i = LOCAL_X; i < src_s; i += 32) {
-$0
+$slice
   v = exp((v - vec4(top)) * vec4(beta));
   sum += v.x;
   if (rest > 1) { sum += v.y; }
@@ -105,11 +103,15 @@ GROUP_BARRIER();
 sum = 0.0f;
 for (int i = 0; i < 32; ++i) { sum += part[i]; }
 for (int i = LOCAL_X; i < src_s; i += 32) {
-$0
+$slice
   v = exp((v - vec4(top)) * vec4(beta)) / vec4(sum);
   write_dst(v, x, y, first + i);
 }
 )");
+
+std::string Pixel(const char* text) {
+  return Text(text).Set("top", kFindTop).Set("drop", kDropDeadLanes);
+}
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
@@ -125,12 +127,12 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   if (group) {
     desc.trips = trips / 32 + 100;
     desc.shared.push_back({"part", "sum_t", 32});
-    desc.body = Filled(kGroupBody, {kReadSlice});
+    desc.body = Text(kGroupBody).Set("slice", kReadSlice);
     desc.Grid(32, shape.w, shape.h * shape.b);
     desc.Group(32, 1, 1);
     return Status();
   }
-  LoopOverPixels(context, shape, Filled(kPixel, {kFindTop, kDropDeadLanes}).c_str(), 3, &desc);
+  LoopOverPixels(context, shape, Pixel(kPixel).c_str(), 3, &desc);
   return Status();
 }
 
@@ -139,8 +141,7 @@ Status LogKernels(const KernelContext& context, const Graph& graph, const Node& 
   KernelDesc& desc = list->Add("log_softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  LoopOverPixels(context, graph.shape(node.outputs[0]),
-                 Filled(kLogPixel, {kFindTop, kDropDeadLanes}).c_str(), 3, &desc);
+  LoopOverPixels(context, graph.shape(node.outputs[0]), Pixel(kLogPixel).c_str(), 3, &desc);
   return Status();
 }
 

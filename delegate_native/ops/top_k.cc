@@ -1,9 +1,9 @@
 // TOPK_V2: the k largest numbers of the last axis, in order, and their places; of equal ones the
 // first comes first. Each of the two results is a node of its own.
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -34,17 +34,17 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Each round finds the largest of those behind the one that was found last.
-constexpr const char* kPixel = QUADRA_TEXT(R"($0 last = $1;
+constexpr const char* kPixel = QUADRA_TEXT(R"($one last = ${ints:0.0f,0};
 int last_at = -1;
 for (int j = 0; j < dst_s; ++j) {
 num4 v = num4(0);
 for (int k = 0; k < min(4, dst_c - j * 4); ++k) {
-$0 best = $1;
+$one best = ${ints:0.0f,0};
 int best_at = -1;
 for (int i = 0; i < src_s; ++i) {
-$2 four = read_src(x, y, s * src_s + i);
+${ints:vec4,ivec4} four = read_src(x, y, s * src_s + i);
 for (int q = 0; q < min(4, src_c - i * 4); ++q) {
-$0 n = $3(four, q);
+$one n = ${ints:lane,int_lane}(four, q);
 int at = i * 4 + q;
 
 bool is_next = last_at < 0 || n < last || (n == last && at > last_at);
@@ -53,17 +53,11 @@ if (is_next && (best_at < 0 || n > best)) { best = n; best_at = at; }
 }
 last = best;
 last_at = best_at;
-v = num_with_lane(v, k, $4);
+v = num_with_lane(v, k, ${places:best,best_at});
 }
 write_dst(v, x, y, s * dst_s + j);
 }
 )");
-
-std::string Body(bool is_float, bool places) {
-  const char* result = places ? "best_at" : "best";
-  return is_float ? Filled(kPixel, {"float", "0.0f", "vec4", "lane", result})
-                  : Filled(kPixel, {"int", "0", "ivec4", "int_lane", result});
-}
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
@@ -73,7 +67,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   desc.trips = int64_t{out.c} * in.shape.c;
-  const std::string body = Body(IsFloat(in.element), node.attributes.Int("places", 0) != 0);
+  const bool is_int = !IsFloat(in.element);
+  Text text(kPixel);
+  text.Set("ints", is_int).Set("one", is_int ? "int" : "float");
+  const std::string body = text.Set("places", node.attributes.Int("places", 0));
   Loops loops;
   loops.limits[2] = "dst_b";
   loops.pixel = body.c_str();

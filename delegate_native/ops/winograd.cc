@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -41,13 +41,13 @@ SharedFloats TransformWeights(const float* from, int out_c, int in_c) {
   return Share(std::move(to));
 }
 
-// Row y of a grid in which a row of tiles has $0 rows, a part each. `tile` counts tiles, `top`
+// Row y of a grid in which a row of tiles has $parts rows, a part each. `tile` counts tiles, `top`
 // pixels.
 constexpr const char* kFindRow = QUADRA_TEXT(R"(
-int tile = y / $0; int part = y - tile * $0; int top = tile * 4;
-int b = s / $1_s; int slice = s - b * $1_s;
+int tile = y / $parts; int part = y - tile * $parts; int top = tile * 4;
+int b = s / ${tensor}_s; int slice = s - b * ${tensor}_s;
 tile = (b * tiles_h + tile) * tiles_w;
-)");
+$rest)");
 
 // Each part makes a row of points from three or four rows of pixels, of which it skips some.
 constexpr const char* kPixelRows = QUADRA_TEXT(R"(
@@ -59,21 +59,28 @@ sum_t k3 = 0.25f;
 if (!ends && part % 2 == 0) { k0 = -k0; k2 = -k2; }
 top -= pad_y - min(part, 1);
 int apart = ends ? 2 : 1;
+$for(i, 4)
+
+int y$i = top + apart * $i;
+bool in$i = y$i >= 0 && y$i < src_h && !(ends && $i == 3);
+src_at row$i = at_src(0, clamp(y$i, 0, src_h - 1), s);
+sum4_t v$i;
+$end
 )");
 
-constexpr const char* kPixelRow = QUADRA_TEXT(R"(
-int y$ = top + apart * $;
-bool in$ = y$ >= 0 && y$ < src_h && !(ends && $ == 3);
-src_at row$ = at_src(0, clamp(y$, 0, src_h - 1), s);
-sum4_t v$;
-)");
+// What a work-item makes of tile x: points of the source,
+constexpr const char* kPoints = QUADRA_TEXT(R"(int left = x * 4 - pad_x;
+bool here;
+int at;
+$for(c, 6)
+at = clamp(left + $c, 0, src_w - 1); here = at == left + $c;
+$for(i, 4)
+v$i = fetch_src(row$i + along_src(at));
+if (!(here && in$i)) { v$i = vec4(0.0f); }
+$end
+sum4_t a$c = k0 * v0 + k1 * v1 + k2 * v2 + k3 * v3;
+$end
 
-// Those of a column at `at`, where the source has one.
-constexpr const char* kPixel = QUADRA_TEXT(R"(v$ = fetch_src(row$ + along_src(at));
-if (!(here && in$)) { v$ = vec4(0.0f); }
-)");
-
-constexpr const char* kPoints = QUADRA_TEXT(R"(
 int to = part * 6 * dst_s + slice;
 sum4_t even, odd;
 write_dst(0.25f * (a0 + a4) - 0.625f * a2, tile + x, 0, to);
@@ -98,44 +105,38 @@ sum4_t v0, v1, v2, v3;
 top += part;
 )");
 
-constexpr const char* kFindProducts = QUADRA_TEXT(R"(
+// and results.
+constexpr const char* kResults = QUADRA_TEXT(R"(if (top < dst_h) {
+
 src_at p = at_src(tile + x, 0, slice);
 src_at p0 = p + next * (odd ? 30 : 0);
-)");
+$for(c, 6)
 
-constexpr const char* kProduct = QUADRA_TEXT(R"(
 v0 = fetch_src(p + next * 12);
 v1 = fetch_src(p + next * 6) + flip * v0;
 v0 = fetch_src(p + next * 24);
 v2 = fetch_src(p + next * 18) + flip * v0;
 v0 = fetch_src(p0);
 if (part % 3 != 0) { v0 = vec4(0.0f); }
-sum4_t a$ = k0 * v0 + k1 * v1 + k2 * v2;
+sum4_t a$c = k0 * v0 + k1 * v1 + k2 * v2;
 p += next; p0 += next;
-)");
+$end
 
-constexpr const char* kResults = QUADRA_TEXT(R"(
 v0 = a1 + a2; v2 = a3 + a4; v1 = a1 - a2; v3 = a3 - a4;
 a0 = 4.0f * (a0 + v0 + v2) + bias;
 a1 = 2.82842712f * v1 + 5.65685425f * v3 + bias;
 a2 = 2.0f * v0 + 8.0f * v2 + bias;
 a3 = 1.41421356f * v1 + 11.3137085f * v3 + 4.0f * a5 + bias;
+$for(i, 4)
+if (x * 4 + $i < dst_w) {
+write_dst($bounded, x * 4 + $i, top, s);
+}
+$end
+}
 )");
 
-// What a work-item makes of tile x: points of the source,
-std::string Points() {
-  const std::string column =
-      QUADRA_TEXT("at = clamp(left + @, 0, src_w - 1); here = at == left + @;\n") +
-      Unroll(4, kPixel) + QUADRA_TEXT("sum4_t a@ = k0 * v0 + k1 * v1 + k2 * v2 + k3 * v3;\n");
-  return QUADRA_TEXT("int left = x * 4 - pad_x;\nbool here;\nint at;\n") +
-         Unroll(1, kSide, column) + kPoints;
-}
-
-// and results.
-std::string Results(bool round) {
-  const std::string write = "write_dst(" + Bounded(round, "a$") + ", x * 4 + $, top, s);\n";
-  return Block("if (top < dst_h)", kFindProducts + Unroll(kSide, kProduct) + kResults +
-                                       Unroll(kStep, Block("if (x * 4 + $ < dst_w)", write)));
+std::string Row(int parts, const char* tensor, const char* rest) {
+  return Text(kFindRow).Set("parts", parts).Set("tensor", tensor).Set("rest", rest);
 }
 
 // Points of the source, or their sums, of so many channels.
@@ -194,16 +195,16 @@ bool AddWinograd(const KernelContext& context, const Conv& conv, KernelList* lis
   KernelDesc* kernel = add("winograd_source", conv.src, products.src);
   kernel->Int("pad_x", conv.window.pad_left);
   kernel->Int("pad_y", conv.window.pad_top);
-  std::string row = Filled(kFindRow, {"6", "src"}) + kPixelRows + Unroll(4, kPixelRow);
-  std::string tile = Points();
+  std::string row = Row(kSide, "src", kPixelRows);
+  std::string tile = Text(kPoints);
   LoopOver(context, tiles_w, tiles_h * kSide, conv.in.slices() * conv.in.b,
            {{"tiles_w", "tiles_h * 6", "src_s * src_b"}, row.c_str(), tile.c_str()}, kernel);
   AddConv(context, products, list);
   kernel = add("winograd_result", products.dst, conv.dst);
   kernel->Constant("bias", BiasOf(conv, conv.out.slices() * 4));
   conv.bounds.AddNumbers(kernel);
-  row = Filled(kFindRow, {"4", "dst"}) + kProductRows;
-  tile = Results(conv.bounds.round());
+  row = Row(kStep, "dst", kProductRows);
+  tile = Text(kResults).Set("bounded", Bounded(conv.bounds.round(), "a$i"));
   LoopOver(context, tiles_w, tiles_h * kStep, conv.out.slices() * conv.out.b,
            {{"tiles_w", "tiles_h * 4", "dst_s * dst_b"}, row.c_str(), tile.c_str()}, kernel);
   return true;

@@ -1,49 +1,47 @@
 #include "delegate_native/plan/io_kernels.h"
 
 #include "delegate_native/base/cpu_shapes.h"
-#include "delegate_native/base/status.h"
-#include "delegate_native/ops/unroll.h"
+#include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
 
 // CPU-shaped: a work-item does a row; GPU-shaped: one pixel of one slice.
 constexpr const char* kRow = QUADRA_CPU_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
-if (y >= $0_h || s >= $0_s * $0_b) { return; }
-int b = $3; int c = (s - b * $0_s) * 4;
+if (y >= $t_h || s >= $t_s * $t_b) { return; }
+int b = $batch; int c = (s - b * $t_s) * 4;
 int x = 0;
-$2for (; x < $0_w; ++x) {
-int i = ((b * $0_h + y) * $0_w + x) * $0_c + c;
-$1}
+${quads}for (; x < $t_w; ++x) {
+int i = ((b * $t_h + y) * $t_w + x) * $t_c + c;
+$pixel}
 )");
 constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;
-if (y >= $0_h || s >= $0_s * $0_b || x >= $0_w) { return; }
-int b = $3; int c = (s - b * $0_s) * 4;
-int i = ((b * $0_h + y) * $0_w + x) * $0_c + c;
-$1)");
-constexpr const char* kReadPixel = QUADRA_TEXT(R"($0 v = $0(read_src(i), 0, 0, 0);
+if (y >= $t_h || s >= $t_s * $t_b || x >= $t_w) { return; }
+int b = $batch; int c = (s - b * $t_s) * 4;
+int i = ((b * $t_h + y) * $t_w + x) * $t_c + c;
+$pixel)");
+constexpr const char* kReadPixel = QUADRA_TEXT(R"($type v = $type(read_src(i), 0, 0, 0);
 if (c + 1 < dst_c) { v.y = read_src(i + 1); }
 if (c + 2 < dst_c) { v.z = read_src(i + 2); }
 if (c + 3 < dst_c) { v.w = read_src(i + 3); }
-write_dst($1, x, y, s);
+write_dst($value, x, y, s);
 )");
-constexpr const char* kWritePixel = QUADRA_TEXT(R"(num4 v = $0(x, y, s)$1;
+constexpr const char* kWritePixel = QUADRA_TEXT(R"(num4 v = $from(x, y, s)$to;
 write_dst(v.x, i);
 if (c + 1 < src_c) { write_dst(v.y, i + 1); }
 if (c + 2 < src_c) { write_dst(v.z, i + 2); }
 if (c + 3 < src_c) { write_dst(v.w, i + 3); }
 )");
-// Colours on CPUs, of four pixels at once; the last ones would end behind the memory. $0 makes
-// floats of a vector of sixteen numbers.
+// Colours on CPUs, of four pixels at once; the last ones would end behind the memory.
 constexpr const char* kReadColours = QUADRA_CPU_TEXT(R"(
 int first = (b * dst_h + y) * dst_w * 3, last = dst_b * dst_h * dst_w * 3 - 16;
 for (; x + 4 <= dst_w && first + x * 3 <= last; x += 4) {
-vec16 n = $0;
+vec16 n = $numbers;
 write_quads_dst(vec16(n.s012, 0.0f, n.s345, 0.0f, n.s678, 0.0f, n.s9ab, 0.0f), x, y, s);
 }
 )");
-// All channels of a pixel before the next: what is written follows on itself. Results are read by
-// $0 and go through $1.
+// All channels of a pixel before the next: what is written follows on itself.
 constexpr const char* kWriteRow = QUADRA_CPU_TEXT(R"(
 int y = GLOBAL_X; int b = GLOBAL_Y;
 if (y >= src_h || b >= src_b) { return; }
@@ -51,22 +49,23 @@ int i = (b * src_h + y) * src_w * src_c;
 for (int x = 0; x < src_w; ++x) {
 int c = 0;
 for (; c + 4 <= src_c; c += 4, i += 4) {
-num4 v = $0(x, y, b * src_s + c / 4)$1;
+num4 v = $from(x, y, b * src_s + c / 4)$to;
 write_dst(v.x, i); write_dst(v.y, i + 1); write_dst(v.z, i + 2); write_dst(v.w, i + 3);
 }
 if (c < src_c) {
-num4 v = $0(x, y, b * src_s + c / 4)$1;
+num4 v = $from(x, y, b * src_s + c / 4)$to;
 for (; c < src_c; ++c, ++i) { write_dst(v.x, i); v = v.yzww; }
 }
 }
 )");
 
 // `tensor` names the one whose sizes rule; `quads` come before the pixels of a row.
-void Shaped(const KernelContext& context, const Shape& shape, const char* tensor, const char* pixel,
-            const std::string& quads, KernelDesc* kernel) {
+void Shaped(const KernelContext& context, const Shape& shape, const char* tensor,
+            const std::string& pixel, const std::string& quads, KernelDesc* kernel) {
   const bool rows = context.gpu->is_cpu();
-  const std::string batch = shape.b == 1 ? "0" : TextOf("s / %s_s", tensor);
-  kernel->body = Filled(rows ? kRow : kPixel, {tensor, pixel, quads.c_str(), batch.c_str()});
+  Text text(rows ? kRow : kPixel);
+  text.Set("t", tensor).Set("pixel", pixel).Set("quads", quads);
+  kernel->body = text.Set("batch", shape.b == 1 ? "0" : "s / $t_s");
   if (rows) {
     kernel->Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
@@ -93,13 +92,12 @@ KernelDesc ToSlices(const KernelContext& context, const Value& made, int dense, 
   }
   std::string quads;
   if (kHasCpuShapes && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {
-    quads = Filled(
-        kReadColours,
-        {dequantize
-             ? QUADRA_TEXT("(convert_float16(vload16(0, src_data + first + x * 3)) - zero) * scale")
-             : "vload16(0, src_data + first + x * 3)"});
+    quads = Text(kReadColours)
+                .Set("numbers", dequantize ? QUADRA_TEXT("(convert_float16(vload16(0, src_data + "
+                                                         "first + x * 3)) - zero) * scale")
+                                           : "vload16(0, src_data + first + x * 3)");
   }
-  Shaped(context, shape, "dst", Filled(kReadPixel, {type, value}).c_str(), quads, &kernel);
+  Shaped(context, shape, "dst", Text(kReadPixel).Set("type", type).Set("value", value), quads, &kernel);
   return kernel;
 }
 
@@ -117,11 +115,11 @@ KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slic
     }
   }
   if (context.gpu->is_cpu()) {
-    kernel.body = Filled(kWriteRow, {from, to});
+    kernel.body = Text(kWriteRow).Set("from", from).Set("to", to);
     kernel.Grid(shape.h, shape.b, 1);
     return kernel;
   }
-  Shaped(context, shape, "src", Filled(kWritePixel, {from, to}).c_str(), "", &kernel);
+  Shaped(context, shape, "src", Text(kWritePixel).Set("from", from).Set("to", to), "", &kernel);
   return kernel;
 }
 

@@ -1,15 +1,8 @@
 #include "delegate_native/ops/conv_kernels.h"
-#include "delegate_native/ops/unroll.h"
 #include "gtest/gtest.h"
 
 namespace quadra {
 namespace {
-
-TEST(Unroll, RepeatsThePatternPerRegister) {
-  EXPECT_EQ(Unroll(3, "a$ += b;"), "a0 += b;a1 += b;a2 += b;");
-  EXPECT_EQ(Unroll(2, 2, "a$_@ "), "a0_0 a0_1 a1_0 a1_1 ");
-  EXPECT_EQ(Unroll(0, "never"), "");
-}
 
 // Three output channels, two taps, five input channels; every weight tells where it belongs.
 Conv NumberedConv() {

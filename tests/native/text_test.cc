@@ -36,9 +36,12 @@ TEST(Text, ComputesNumbers) {
   EXPECT_EQ(Text("${n/2} ${n%4} ${32-n}").Set("n", 7).str(), "3 3 25");
 }
 
-TEST(Text, FindsLetters) {
-  EXPECT_EQ(Text("$for(i, 4) v.${i.xyzw};\n").str(), "v.x;\nv.y;\nv.z;\nv.w;\n");
-  EXPECT_EQ(Text("v.${n/2.xyzw}").Set("n", 5).str(), "v.z");
+TEST(Text, ChoosesWords) {
+  EXPECT_EQ(Text("$for(i, 4) v.${i:x,y,z,w};\n").str(), "v.x;\nv.y;\nv.z;\nv.w;\n");
+  EXPECT_EQ(Text("v.${n/2:lo,mid,hi}").Set("n", 5).str(), "v.hi");
+  const char* const text = "o = block${last:, + first_o * $n}";
+  EXPECT_EQ(Text(text).Set("last", false).Set("n", 4).str(), "o = block");
+  EXPECT_EQ(Text(text).Set("last", true).Set("n", 4).str(), "o = block + first_o * 4");
 }
 
 TEST(Text, RepeatsBlocks) {
