@@ -1,13 +1,9 @@
 #include "delegate_native/delegate/delegate.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "delegate_native/base/log.h"
-#include "delegate_native/delegate/kept_verdicts.h"
-#include "delegate_native/delegate/worthwhile.h"
 
 namespace quadra {
 namespace {
@@ -66,31 +62,6 @@ TfLiteStatus ApplyDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
   return Answer(context, Delegate::From(delegate)->Apply(context));
 }
 
-// TFLite's int array with the nodes that are on the GPU; free() it.
-TfLiteIntArray* NodesOnGpu(const std::vector<Verdict>& verdicts) {
-  TfLiteIntArray* nodes =
-      static_cast<TfLiteIntArray*>(malloc(sizeof(TfLiteIntArray) + sizeof(int) * verdicts.size()));
-  if (!nodes) return nullptr;
-  nodes->size = 0;
-  for (const Verdict& verdict : verdicts) {
-    if (verdict.on_gpu) nodes->data[nodes->size++] = verdict.node;
-  }
-  return nodes;
-}
-
-// The partitions that these nodes would make. They are the interpreter's, until it is asked again.
-Status Preview(TfLiteContext* context, const std::vector<Verdict>& verdicts,
-               TfLiteDelegateParams** previews, int* count) {
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(verdicts), &free);
-  *previews = nullptr;
-  *count = 0;
-  if (!nodes ||
-      context->PreviewDelegatePartitioning(context, nodes.get(), previews, count) != kTfLiteOk) {
-    return Internal("the interpreter could not partition the graph");
-  }
-  return Status();
-}
-
 // Which subgraph of the model this is; the context itself does not tell.
 int SubgraphOf(TfLiteContext* context) {
   for (int i = 0;; ++i) {
@@ -108,15 +79,6 @@ bool HasSeveralSubgraphs(TfLiteContext* context) {
   return true;
 }
 
-ModelCache CacheOf(const Options& options) {
-  return ModelCache(options.serialization_dir, options.model_token);
-}
-
-bool SameNodes(const std::vector<int>& nodes, const TfLiteIntArray* other) {
-  return static_cast<int>(nodes.size()) == other->size &&
-         std::equal(nodes.begin(), nodes.end(), other->data);
-}
-
 }  // namespace
 
 Delegate::Delegate(Options options, const VerdictListener& listener)
@@ -132,7 +94,7 @@ Delegate::Delegate(Options options, const VerdictListener& listener)
       candidate.name = name;
       candidates_.push_back(candidate);
     }
-  precision_ = PrecisionOf(options_);
+  Begin(0);
   c_delegate_.data_ = this;
   c_delegate_.Prepare = ApplyDelegate;
   // With this flag alone the interpreter asks the delegate before it prepares the graph: models
@@ -150,138 +112,77 @@ Status Delegate::Open(Candidate* candidate) {
 }
 
 // A model begins with its main subgraph.
-void Delegate::Begin(int subgraph) {
+Applied* Delegate::Begin(int subgraph) {
+  Applied begun;
+  begun.subgraph = subgraph;
+  begun.best.gpu = &candidates_.front().gpu;
   if (subgraph == 0) {
-    earlier_.clear();
-    earlier_partitions_ = 0;
+    applied_.clear();
     backend_notes_.clear();
-    callers_.clear();
-    callees_.clear();
-    called_.clear();
-    run_.clear();
+    calls_ = Calls();
   } else {
-    earlier_partitions_ += now_.partitions.size();
-    earlier_.push_back(std::move(now_));
+    begun.first_partition = applied_.back().first_partition + applied_.back().best.partitions.size();
     // A subgraph comes again where another size of an input, or another delegate, had the
     // interpreter undo what was applied.
-    earlier_.erase(std::remove_if(earlier_.begin(), earlier_.end(),
+    applied_.erase(std::remove_if(applied_.begin(), applied_.end(),
                                   [&](const Applied& one) { return one.subgraph == subgraph; }),
-                   earlier_.end());
+                   applied_.end());
   }
-  now_ = Applied();
-  now_.subgraph = subgraph;
-}
-
-Status Delegate::TryBackend(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
-                            KnownTensors* known, Candidate* candidate) {
-  now_.partitions.clear();
-  Status status = Open(candidate);
-  now_.gpu = candidate->gpu;
-  now_.verdicts = NameNodes(*context, *model);
-  if (!status.ok()) {
-    for (Verdict& verdict : now_.verdicts) verdict.reason = status.message();
-    return status;
-  }
-  const std::string key = VerdictsKey(*context, *model);
-  if (!key.empty()) {
-    Status kept;
-    status = Recall(context, model, key, &kept);
-    if (status.ok()) return kept;
-    Log(2, "verdicts: %s", status.message().c_str());
-    now_.partitions.clear();
-  }
-  known->allows_quantized = options_.quantized_models_allowed != 0;
-  now_.verdicts =
-      Judge(context, *model, now_.gpu.target, precision_, options_.float32_nodes, known);
-  KeepOutsideOnCpu(options_, *model, &now_.verdicts);
-  status = MakePartitions(context, *model, known);
-  // Where they cannot be saved, neither can plans, and their partitions say why.
-  if ((status.ok() || status.code() == Code::kMiscompiled) && !key.empty()) {
-    SaveVerdicts(CacheOf(options_), key, now_.verdicts, now_.partitions, status);
-  }
-  return status;
-}
-
-std::string Delegate::VerdictsKey(const TfLiteContext& context, const ModelNodes& model) const {
-  // What is written to dump_dir begins with the graph.
-  if (!CacheOf(options_).is_on() || !options_.dump_dir.empty()) return "";
-  const std::string hash = HashOfModel(context, model);
-  if (hash.empty()) return "";
-  const std::string options = ToText(options_) + (IsCalled(now_.subgraph) ? "\ncalled" : "");
-  return ModelCache::KeyOfVerdicts(hash, options, NameOf(precision_), now_.gpu.target,
-                                   now_.gpu.backend->info());
-}
-
-// Where it ends early, all that it set is made anew.
-Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
-                        const std::string& key, Status* result) {
-  KeptVerdicts kept;
-  QUADRA_RETURN_IF_ERROR(kept.Load(CacheOf(options_), key, &now_.verdicts));
-  TfLiteDelegateParams* previews;
-  int count;
-  QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
-  for (int i = 0; i < count; ++i) {
-    const SessionOptions options = OptionsFor(now_.partitions.size());
-    now_.partitions.push_back(std::make_shared<Partition>());
-    Partition* partition = now_.partitions.back().get();
-    QUADRA_RETURN_IF_ERROR(kept.Next(*context, options, now_.gpu.backend, partition));
-    if (!SameNodes(partition->nodes, previews[i].nodes_to_replace)) {
-      return Unsupported("the interpreter makes other partitions");
-    }
-    partition->model = model;
-    partition->allows_quantized = options_.quantized_models_allowed != 0;
-  }
-  *result = kept.Result();
-  model->Keep(*context);
-  NumberPartitions();
-  return Status();
-}
-
-size_t Applied::nodes_on_gpu() const {
-  return static_cast<size_t>(std::count_if(verdicts.begin(), verdicts.end(),
-                                           [](const Verdict& verdict) { return verdict.on_gpu; }));
+  applied_.push_back(std::move(begun));
+  return &applied_.back();
 }
 
 Status Delegate::Apply(TfLiteContext* context) {
-  const int subgraph = SubgraphOf(context);
-  if (!MayRun(subgraph)) return Status();
-  Begin(subgraph);
-  if (subgraph == 0 && HasSeveralSubgraphs(context)) ReadCalls(context);
-  const auto model = std::make_shared<ModelNodes>();
-  QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
-  KnownTensors known;
-  Applied best;
+  const int index = SubgraphOf(context);
+  if (!calls_.MayRun(index)) return Status();
+  Applied* applied = Begin(index);
+  if (index == 0 && HasSeveralSubgraphs(context)) calls_ = Calls(context);
+  const SubgraphView subgraph{context, std::make_shared<ModelNodes>(), calls_.IsCalled(index),
+                              applied->first_partition};
+  QUADRA_RETURN_IF_ERROR(ReadModel(context, subgraph.model.get()));
   std::vector<std::vector<Verdict>> tried;
   for (Candidate& candidate : candidates_) {
-    const Status status = TryBackend(context, model, &known, &candidate);
-    tried.push_back(now_.verdicts);
-    if (!best.gpu.backend || now_.nodes_on_gpu() > best.nodes_on_gpu()) {
-      std::swap(best, now_);
-      best.subgraph = now_.subgraph = subgraph;
+    Attempt attempt = TryCandidate(subgraph, &candidate);
+    const Status status = attempt.status;
+    tried.push_back(attempt.verdicts);
+    Attempt* best = &applied->best;
+    if (tried.size() == 1 || !best->gpu->backend ||
+        attempt.nodes_on_gpu() > best->nodes_on_gpu()) {
+      *best = std::move(attempt);
     }
     if (status.ok()) break;
-    const std::string note = candidate.name + ": " + status.message();
-    if (std::find(backend_notes_.begin(), backend_notes_.end(), note) != backend_notes_.end())
-      continue;
-    backend_notes_.push_back(note);
-    Log(1, "passed over: %s", note.c_str());
+    NotePassedOver(candidate.name, status);
   }
-  now_ = std::move(best);
-  now_.first_partition = earlier_partitions_;
-  NoteRun(*model, now_.verdicts);
-  SayWhy(tried);
-  TellVerdicts();
-  ShareBuffers(context);
-  return Replace(context);
+  calls_.Note(*subgraph.model, applied->best.verdicts);
+  SayWhy(tried, &applied->best);
+  TellVerdicts(*applied);
+  if (index == 0) ShareBuffers(context);
+  return Replace(context, applied->best);
+}
+
+// The backend's attempt at the subgraph; where it cannot be opened, all nodes stay on the CPU.
+Attempt Delegate::TryCandidate(const SubgraphView& subgraph, Candidate* candidate) {
+  const Status status = Open(candidate);
+  if (status.ok()) return TryBackend(options_, subgraph, candidate->gpu);
+  Attempt attempt{&candidate->gpu, NameNodes(*subgraph.context, *subgraph.model), {}, status};
+  for (Verdict& verdict : attempt.verdicts) verdict.reason = status.message();
+  return attempt;
+}
+
+void Delegate::NotePassedOver(const std::string& backend, const Status& status) {
+  const std::string note = backend + ": " + status.message();
+  if (std::find(backend_notes_.begin(), backend_notes_.end(), note) != backend_notes_.end()) return;
+  backend_notes_.push_back(note);
+  Log(1, "passed over: %s", note.c_str());
 }
 
 void Delegate::ShareBuffers(TfLiteContext* context) {
-  if (now_.subgraph != 0) return;
   buffers_->bound.clear();  // they were another model's
+  const Attempt& main = Main().best;
   // Of another OpenCL library's context than the callers' buffers, none can be had.
-  const bool is_whole = now_.partitions.size() == 1 && options_.opencl_library.empty() &&
-                        now_.nodes_on_gpu() == now_.verdicts.size();
-  for (const auto& partition : now_.partitions) {
+  const bool is_whole = main.partitions.size() == 1 && options_.opencl_library.empty() &&
+                        main.nodes_on_gpu() == main.verdicts.size();
+  for (const auto& partition : main.partitions) {
     partition->buffers = buffers_;
     partition->is_whole_model = is_whole && partition->states == 0;
     partition->Offer(context);
@@ -290,7 +191,7 @@ void Delegate::ShareBuffers(TfLiteContext* context) {
 
 Status Delegate::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
   Status status = Unsupported("no model has a partition on the GPU");
-  for (const auto& partition : Main().partitions) {
+  for (const auto& partition : Main().best.partitions) {
     status = partition->CheckBuffer(tensor, buffer);
     if (status.ok()) return status;
   }
@@ -308,57 +209,22 @@ Status Delegate::BindBuffer(int tensor, const QuadraBuffer* buffer) {
 }
 
 Contexts Delegate::contexts() const {
-  const Gpu& gpu = Main().gpu;
+  const Gpu& gpu = *Main().best.gpu;
   return gpu.backend ? gpu.backend->contexts() : Contexts();
 }
 
-void Delegate::TellVerdicts() const {
+void Delegate::TellVerdicts(const Applied& applied) const {
   if (!listener_.function) return;
-  for (const Verdict& verdict : now_.verdicts) {
-    const QuadraVerdict told = ForC(now_.subgraph, verdict);
+  for (const Verdict& verdict : applied.best.verdicts) {
+    const QuadraVerdict told = ForC(applied.subgraph, verdict);
     listener_.function(listener_.data, &told);
   }
 }
 
-void Delegate::ReadCalls(TfLiteContext* context) {
-  ForEachSubgraph(context, [this](int i, TfLiteContext* one) {
-    ModelNodes model;
-    if (!ReadModel(one, &model).ok()) return;
-    for (const ModelNodes::Entry& entry : model.entries) {
-      for (int subgraph : SubgraphsOf(entry)) {
-        if (subgraph > 0) called_.insert(subgraph);
-        callers_.push_back(i);
-        callees_.push_back(subgraph);
-      }
-    }
-  });
-}
-
-// Callers mostly come before what they call. Those that do not have no verdicts yet.
-bool Delegate::MayRun(int subgraph) const {
-  std::vector<int> later;  // what these may run
-  const auto may_run = [&](int one) {
-    return !IsCalled(one) || run_.count(one) ||
-           std::find(later.begin(), later.end(), one) != later.end();
-  };
-  for (size_t i = callers_.size(); i-- > 0;) {
-    if (callers_[i] > subgraph && may_run(callers_[i])) later.push_back(callees_[i]);
-  }
-  return may_run(subgraph);
-}
-
-// What a node on the GPU stands for is a part of its partition.
-void Delegate::NoteRun(const ModelNodes& model, const std::vector<Verdict>& verdicts) {
-  for (size_t i = 0; i < verdicts.size(); ++i) {
-    if (verdicts[i].on_gpu) continue;
-    for (int subgraph : SubgraphsOf(model.entries[i])) run_.insert(subgraph);
-  }
-}
-
 // A node that is left to the CPU has a reason for each backend that was tried.
-void Delegate::SayWhy(const std::vector<std::vector<Verdict>>& tried) {
-  for (size_t node = 0; node < now_.verdicts.size(); ++node) {
-    Verdict& verdict = now_.verdicts[node];
+void Delegate::SayWhy(const std::vector<std::vector<Verdict>>& tried, Attempt* best) const {
+  for (size_t node = 0; node < best->verdicts.size(); ++node) {
+    Verdict& verdict = best->verdicts[node];
     if (verdict.on_gpu) continue;
     std::string reasons;
     bool differ = false;
@@ -368,113 +234,12 @@ void Delegate::SayWhy(const std::vector<std::vector<Verdict>>& tried) {
       const std::string reason = one.on_gpu ? "it could run there" : one.reason;
       reasons += (i ? "; " : "") + candidates_[i].name + ": " + reason;
     }
-    if (differ || !now_.gpu.backend) verdict.reason = reasons;
+    if (differ || !best->gpu->backend) verdict.reason = reasons;
   }
 }
 
-SessionOptions Delegate::OptionsFor(size_t partition) const {
-  SessionOptions options;
-  options.target = now_.gpu.target;
-  options.precision = precision_;
-  options.float32_nodes = options_.float32_nodes;
-  options.tuning = options_.tuning;
-  options.self_check = options_.self_check != 0;
-  options.profile = options_.profile != 0;
-  options.cache = CacheOf(options_);
-  if (!options_.dump_dir.empty()) {
-    options.dump_dir =
-        options_.dump_dir + Format("/partition_%zu", earlier_partitions_ + partition);
-    options.dump_tensors = options_.dump_tensors != 0;
-  }
-  return options;
-}
-
-// Compiles what the interpreter would make of the accepted nodes. A partition that fails goes back
-// to the CPU, which can change the others: until nothing fails.
-Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
-                                KnownTensors* known) {
-  Status first_failure;
-  bool again = true;
-  while (again) {
-    again = false;
-    const Status status = TryPartitions(context, model, known, &again, &first_failure);
-    if (status.ok()) continue;
-    first_failure = status;
-    for (Verdict& verdict : now_.verdicts) {
-      if (verdict.on_gpu) verdict.reason = status.message();
-      verdict.on_gpu = false;
-    }
-    now_.partitions.clear();
-  }
-  NumberPartitions();
-  return first_failure;
-}
-
-void Delegate::NumberPartitions() {
-  for (size_t p = 0; p < now_.partitions.size(); ++p) {
-    for (Verdict& verdict : now_.verdicts) {
-      const std::vector<int>& nodes = now_.partitions[p]->nodes;
-      if (std::find(nodes.begin(), nodes.end(), verdict.node) != nodes.end()) {
-        verdict.partition = static_cast<int>(earlier_partitions_ + p);
-      }
-    }
-  }
-}
-
-Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
-                               bool* again, Status* first_failure) {
-  TfLiteDelegateParams* previews;
-  int count;
-  QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
-  if (KeepUnworthyOnCpu(options_, context, model, *known, IsCalled(now_.subgraph), previews, count,
-                        &now_.verdicts)) {
-    *again = true;
-    return Status();
-  }
-  std::vector<std::shared_ptr<Partition>> before = std::move(now_.partitions);
-  now_.partitions.clear();
-  for (const TfLiteDelegateParams* preview = previews; preview != previews + count; ++preview) {
-    const auto same = std::find_if(before.begin(), before.end(), [&](const auto& partition) {
-      return SameNodes(partition->nodes, preview->nodes_to_replace);
-    });
-    if (same != before.end()) {
-      now_.partitions.push_back(*same);
-      continue;
-    }
-    auto partition = std::make_shared<Partition>();
-    const Status status = MakePartition(context, model, *preview, known, now_.gpu.backend,
-                                        OptionsFor(now_.partitions.size()), partition.get());
-    if (status.ok()) {
-      now_.partitions.push_back(std::move(partition));
-    } else {
-      KeepFailedOnCpu(model, *partition, status);
-      // One that may not be there the next time is told before one that will.
-      if (first_failure->ok() || first_failure->code() == Code::kMiscompiled) {
-        *first_failure = status;
-      }
-      *again = true;
-    }
-  }
-  return Status();
-}
-
-// The nodes of programs that compute wrong numbers; all of a partition where there are none of
-// these.
-void Delegate::KeepFailedOnCpu(const ModelNodes& model, const Partition& partition,
-                               const Status& status) {
-  const bool miscompiled = status.code() == Code::kMiscompiled;
-  const size_t before = now_.nodes_on_gpu();
-  const Miscompiled* one = miscompiled ? partition.session->miscompiled() : nullptr;
-  for (; one; one = one->next.get()) KeepOnCpu(model, one->nodes, one->why, &now_.verdicts);
-  if (now_.nodes_on_gpu() < before) return;
-  const std::string reason = (miscompiled ? "" : "its partition cannot run: ") + status.message();
-  Log(1, "a partition (nodes: %zu) goes back to the CPU: %s", partition.nodes.size(),
-      status.message().c_str());
-  KeepOnCpu(model, partition.nodes, reason, &now_.verdicts);
-}
-
-Status Delegate::Replace(TfLiteContext* context) {
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
+Status Delegate::Replace(TfLiteContext* context, const Attempt& best) {
+  const IntArray nodes = NodesOnGpu(best.verdicts);
   if (!nodes) return Internal("out of memory");
   if (nodes->size == 0) return Status();
   if (context->ReplaceNodeSubsetsWithDelegateKernels(context, Registration(), nodes.get(),
@@ -485,8 +250,8 @@ Status Delegate::Replace(TfLiteContext* context) {
 }
 
 std::shared_ptr<Partition> Delegate::FindPartition(const TfLiteIntArray* nodes) const {
-  for (const auto& partition : now_.partitions) {
-    if (SameNodes(partition->nodes, nodes)) return partition;
+  for (const auto& partition : applied_.back().best.partitions) {
+    if (partition->Has(*nodes)) return partition;
   }
   return nullptr;
 }

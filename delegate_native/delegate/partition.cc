@@ -1,11 +1,11 @@
 #include "delegate_native/delegate/partition.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "delegate_native/base/clock.h"
 #include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/int_array.h"
 
 namespace quadra {
 namespace {
@@ -19,13 +19,11 @@ Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, 
               tensor->bytes == static_cast<size_t>(shape.elements()) * BytesOf(element);
   for (int i = 0; same && i < rank; ++i) same = tensor->dims->data[i] == shape.axis(4 - rank + i);
   if (same) return Status();
-  // The interpreter frees this with its own TfLiteIntArrayFree, which is free().
-  TfLiteIntArray* dims = static_cast<TfLiteIntArray*>(
-      malloc(sizeof(TfLiteIntArray) + sizeof(int) * static_cast<size_t>(rank)));
+  std::vector<int> sizes;
+  for (int i = 0; i < rank; ++i) sizes.push_back(shape.axis(4 - rank + i));
+  IntArray dims = MakeIntArray(sizes);
   if (!dims) return Internal("out of memory");
-  dims->size = rank;
-  for (int i = 0; i < rank; ++i) dims->data[i] = shape.axis(4 - rank + i);
-  if (context->ResizeTensor(context, tensor, dims) != kTfLiteOk) {
+  if (context->ResizeTensor(context, tensor, dims.release()) != kTfLiteOk) {
     return Internal("the interpreter refused to resize output '%s' to %s",
                     tensor->name ? tensor->name : "", ToString(shape).c_str());
   }
@@ -185,15 +183,19 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
 Status Partition::ImportIfNeeded(const std::vector<Shape>* shapes) {
   if (!session->NeedsGraph(shapes)) return Status();
   const SessionOptions& options = session->options();
-  KnownTensors known;
-  known.allows_quantized = allows_quantized;
-  Judge(model->kept(), *model, options.target, options.precision, options.float32_nodes, &known);
+  Judged judged = Judge(model->kept(), *model, options.target, options.precision,
+                        options.float32_nodes, allows_quantized);
   Graph graph;
   output_tensors.resize(output_tensors.size() - static_cast<size_t>(states));
   input_tensors.resize(inputs_read());
   states = only_shapes = 0;  // they come again
-  QUADRA_RETURN_IF_ERROR(Import(model->kept(), *model, &known, this, &graph));
+  QUADRA_RETURN_IF_ERROR(Import(model->kept(), *model, &judged.known, this, &graph));
   return session->SetGraph(std::move(graph));
+}
+
+bool Partition::Has(const TfLiteIntArray& list) const {
+  return static_cast<int>(nodes.size()) == list.size &&
+         std::equal(nodes.begin(), nodes.end(), list.data);
 }
 
 bool Partition::HasUnknownSizes(const TfLiteContext* context) const {

@@ -37,6 +37,8 @@ struct Partition {
   bool is_whole_model = false;
   bool is_empty = false;  // an input has no numbers now: so have all outputs
 
+  // Whether these are its nodes.
+  bool Has(const TfLiteIntArray& list) const;
   // Tells the buffers' source which tensors may be in buffers of the GPU API.
   void Offer(TfLiteContext* context) const;
   // Whether a buffer could serve this tensor; else why not.

@@ -128,12 +128,12 @@ std::string Delegate::Report() const {
   json.Key("schema_version").Number(1);
   json.Key("version").Text(kVersion);
   json.Key("made_by").Text(Maker());
-  const Gpu& gpu = earlier_.empty() ? now_.gpu : earlier_.front().gpu;
+  const Gpu& gpu = *Main().best.gpu;
   json.Key("backend").Text(gpu.backend ? gpu.backend->name() : "none");
   json.Key("backend_notes").BeginArray();
   for (const std::string& note : backend_notes_) json.Text(note);
   json.EndArray();
-  json.Key("precision").Text(NameOf(precision_));
+  json.Key("precision").Text(NameOf(PrecisionOf(options_)));
   json.Key("target").Text(gpu.target.name);
   json.Key("device").BeginObject();
   const GpuInfo& device = gpu.backend ? gpu.backend->info() : gpu.target;
@@ -145,24 +145,22 @@ std::string Delegate::Report() const {
   json.EndObject();
   const bool waited_for = device.api == Api::kGles && !device.has_timer_queries;
   json.Key("dispatch_times_by").Text(waited_for ? "waits" : "timers");
-  std::vector<const Applied*> graphs(earlier_.size() + 1, &now_);
-  for (size_t i = 0; i < earlier_.size(); ++i) graphs[i] = &earlier_[i];
   json.Key("nodes").BeginArray();
-  for (const Applied* graph : graphs) {
-    for (const Verdict& verdict : graph->verdicts) WriteNode(ForC(graph->subgraph, verdict), &json);
+  for (const Applied& one : applied_) {
+    for (const Verdict& verdict : one.best.verdicts) WriteNode(ForC(one.subgraph, verdict), &json);
   }
   json.EndArray();
   json.Key("partitions").BeginArray();
-  for (const Applied* graph : graphs) {
-    int id = static_cast<int>(graph->first_partition);
-    for (const auto& partition : graph->partitions)
-      WritePartition(id++, graph->subgraph, *partition, &json);
+  for (const Applied& one : applied_) {
+    int id = static_cast<int>(one.first_partition);
+    for (const auto& partition : one.best.partitions)
+      WritePartition(id++, one.subgraph, *partition, &json);
   }
   json.EndArray();
   json.Key("profile").BeginArray();
-  for (const Applied* graph : graphs) {
-    int id = static_cast<int>(graph->first_partition);
-    for (const auto& partition : graph->partitions) WriteProfile(id++, *partition, &json);
+  for (const Applied& one : applied_) {
+    int id = static_cast<int>(one.first_partition);
+    for (const auto& partition : one.best.partitions) WriteProfile(id++, *partition, &json);
   }
   json.EndArray();
   json.EndObject();

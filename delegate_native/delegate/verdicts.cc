@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "delegate_native/base/ranges.h"
 #include "delegate_native/ops/op.h"
@@ -18,17 +19,18 @@ int SizeInputOf(const TfLiteRegistration& registration) {
 class Judgement {
  public:
   Judgement(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-            Precision precision, const std::string& float32_nodes, KnownTensors* known)
-      : context_(context), model_(model), float32_nodes_(float32_nodes), known_(known) {
+            Precision precision, const std::string& float32_nodes, bool allows_quantized)
+      : context_(context), model_(model), float32_nodes_(float32_nodes) {
     kernel_context_.gpu = &target;
     kernel_context_.precision = precision;
+    known_.allows_quantized = allows_quantized;
   }
 
-  std::vector<Verdict> Run() {
+  Judged Run() {
     std::vector<Verdict> verdicts = NameNodes(*context_, model_);
     for (size_t i = 0; i < verdicts.size(); ++i) JudgeNode(model_.entries[i], &verdicts[i]);
     PlaceFoldedNodes(model_, &verdicts);
-    return verdicts;
+    return {std::move(verdicts), std::move(known_)};
   }
 
  private:
@@ -43,14 +45,14 @@ class Judgement {
     if (status.ok()) status = Try(verdict->node, entry, &note);
     verdict->on_gpu = status.ok();
     verdict->is_constant =
-        status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
+        status.ok() && outputs->size > 0 && known_.constants.Has(outputs->data[0]);
     verdict->reason = status.ok() ? note : status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
   }
 
   Status Try(int index, const ModelNodes::Entry& entry, std::string* note) {
     scratch_ = Graph();
-    Importer importer(context_, known_, &scratch_);
+    Importer importer(context_, &known_, &scratch_);
     QUADRA_RETURN_IF_ERROR(ImportNode(index, entry.node, entry.registration, &importer));
     *note = importer.note();
     for (const auto& state : importer.states()) QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
@@ -72,10 +74,10 @@ class Judgement {
     for (int i = 0; i < entry.node->outputs->size; ++i) {
       const int tensor = entry.node->outputs->data[i];
       const ValueId value = importer.ValueOf(tensor);
-      if (value < 0 || known_->constants.Has(tensor)) continue;
-      known_->shapes[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
+      if (value < 0 || known_.constants.Has(tensor)) continue;
+      known_.shapes[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
       if (scratch_.IsConstant(value))
-        known_->constants.PutSize(tensor, scratch_.value(value).constant);
+        known_.constants.PutSize(tensor, scratch_.value(value).constant);
       QUADRA_RETURN_IF_ERROR(CheckElement(context_->tensors[tensor], scratch_.value(value)));
     }
     return Status();
@@ -135,7 +137,7 @@ class Judgement {
   TfLiteContext* context_;
   const ModelNodes& model_;
   const std::string& float32_nodes_;
-  KnownTensors* known_;
+  KnownTensors known_;
   Graph scratch_;
   KernelContext kernel_context_;
   std::set<int> unknown_size_;
@@ -190,10 +192,17 @@ std::vector<Verdict> NameNodes(const TfLiteContext& context, const ModelNodes& m
   return verdicts;
 }
 
-std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-                           Precision precision, const std::string& float32_nodes,
-                           KnownTensors* known) {
-  return Judgement(context, model, target, precision, float32_nodes, known).Run();
+Judged Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
+             Precision precision, const std::string& float32_nodes, bool allows_quantized) {
+  return Judgement(context, model, target, precision, float32_nodes, allows_quantized).Run();
+}
+
+IntArray NodesOnGpu(const std::vector<Verdict>& verdicts) {
+  std::vector<int> nodes;
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.on_gpu) nodes.push_back(verdict.node);
+  }
+  return MakeIntArray(nodes);
 }
 
 void PlaceFoldedNodes(const ModelNodes& model, std::vector<Verdict>* verdicts) {

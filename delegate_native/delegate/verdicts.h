@@ -10,6 +10,7 @@
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/tflite/importer.h"
+#include "delegate_native/tflite/int_array.h"
 #include "delegate_native/tflite/model_nodes.h"
 
 namespace quadra {
@@ -32,11 +33,20 @@ QuadraVerdict ForC(int subgraph, const Verdict& verdict);
 // A verdict for each node: its op and name, and no decision.
 std::vector<Verdict> NameNodes(const TfLiteContext& context, const ModelNodes& model);
 
+// The verdicts on a model's nodes, and what judging them tells of its tensors: constants that
+// DEQUANTIZE and DENSIFY make, and what follows from shapes.
+struct Judged {
+  std::vector<Verdict> verdicts;
+  KnownTensors known;
+};
+
 // Judges every node alone: accepted when its import, shape inference and kernels succeed for the
-// target. Fills `known`: constants that DEQUANTIZE and DENSIFY make, and what follows from shapes.
-std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-                           Precision precision, const std::string& float32_nodes,
-                           KnownTensors* known);
+// target. `allows_quantized`: tensors of quantised integers.
+Judged Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
+             Precision precision, const std::string& float32_nodes, bool allows_quantized);
+
+// Null: out of memory.
+IntArray NodesOnGpu(const std::vector<Verdict>& verdicts);
 
 // Puts each node whose result is a constant where all its readers are: on the GPU nobody computes
 // it, so that a reader on the CPU would find nothing. To be called after any change of a verdict.

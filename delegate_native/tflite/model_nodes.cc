@@ -1,10 +1,7 @@
 #include "delegate_native/tflite/model_nodes.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
-
 #include "delegate_native/tflite/builtin_params.h"
+#include "delegate_native/tflite/int_array.h"
 
 namespace quadra {
 namespace {
@@ -13,13 +10,8 @@ namespace {
 // nodes.
 Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
   if (model->plan.empty()) return Status();
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> all(
-      static_cast<TfLiteIntArray*>(
-          malloc(sizeof(TfLiteIntArray) + sizeof(int) * model->plan.size())),
-      &free);
+  const IntArray all = MakeIntArray(model->plan);
   if (!all) return Internal("out of memory");
-  all->size = static_cast<int>(model->plan.size());
-  std::copy(model->plan.begin(), model->plan.end(), all->data);
   TfLiteDelegateParams* whole = nullptr;
   int count = 0;
   if (context->PreviewDelegatePartitioning(context, all.get(), &whole, &count) != kTfLiteOk) {
