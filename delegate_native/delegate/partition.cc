@@ -91,13 +91,13 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
   Importer importer(context, known, graph);
   const Outside outside = FindOutside(*context, model, *known, *partition);
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, outside.nodes));
-  importer.ForgetStates();
+  importer.states()->Forget();
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, partition->nodes));
   std::vector<int> inputs, outputs;
   const auto add_inputs = [&](const std::vector<int>& tensors) {
     const size_t before = inputs.size();
     for (int tensor : tensors) {
-      const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
+      const ValueId value = tensor < 0 ? -1 : importer.tensors()->ValueOf(tensor);
       if (value < 0 || graph->IsConstant(value) || known->constants.Has(tensor)) continue;
       graph->inputs.push_back(value);
       inputs.push_back(tensor);
@@ -107,7 +107,7 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
   add_inputs(partition->input_tensors);
   partition->only_shapes = graph->only_shapes = add_inputs(outside.sources);
   for (int tensor : partition->output_tensors) {
-    const ValueId value = importer.StoredValueOf(tensor);
+    const ValueId value = importer.tensors()->StoredValueOf(tensor);
     if (value < 0) {
       return Unsupported("'%s', which an op leaves out, is read", context->tensors[tensor].name);
     }
@@ -116,11 +116,11 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
     graph->outputs.push_back(value);
     outputs.push_back(tensor);
   }
-  for (const auto& [tensor, value] : importer.states()) {
+  for (const auto& [tensor, value] : importer.states()->values()) {
     graph->outputs.push_back(value);
     outputs.push_back(tensor);
   }
-  partition->states = static_cast<int>(importer.states().size());
+  partition->states = static_cast<int>(importer.states()->values().size());
   partition->input_tensors.swap(inputs);
   partition->output_tensors.swap(outputs);
   return Status();

@@ -55,10 +55,10 @@ class Judgement {
     Importer importer(context_, &known_, &scratch_);
     QUADRA_RETURN_IF_ERROR(ImportNode(index, entry.node, entry.registration, &importer));
     *note = importer.note();
-    for (const auto& state : importer.states()) QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
+    for (const auto& state : importer.states()->values()) QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
-      const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
+      const ValueId value = tensor < 0 ? -1 : importer.tensors()->ValueOf(tensor);
       std::vector<ValueId>& inputs = scratch_.inputs;
       const bool listed = std::find(inputs.begin(), inputs.end(), value) != inputs.end();
       if (value >= 0 && !listed && !scratch_.IsConstant(value)) inputs.push_back(value);
@@ -73,7 +73,7 @@ class Judgement {
     }
     for (int i = 0; i < entry.node->outputs->size; ++i) {
       const int tensor = entry.node->outputs->data[i];
-      const ValueId value = importer.ValueOf(tensor);
+      const ValueId value = importer.tensors()->ValueOf(tensor);
       if (value < 0 || known_.constants.Has(tensor)) continue;
       known_.shapes[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
       if (scratch_.IsConstant(value))

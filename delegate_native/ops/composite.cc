@@ -77,7 +77,7 @@ Status BindInputs(Importer* importer, const ModelNodes& model, TfLiteContext* co
     }
     ValueId value;
     QUADRA_RETURN_IF_ERROR(importer->Operand(i, &value, kAllElements));
-    if (!importer->graph()->IsConstant(value)) inner->Bind(tensor, value);
+    if (!importer->graph()->IsConstant(value)) inner->tensors()->Bind(tensor, value);
     // Also of a size that the graph computes.
     if (!importer->IsConstant(i)) continue;
     ConstantData constant;
@@ -128,8 +128,8 @@ Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importe
   Importer inner(subgraph.context(), &known, importer->graph());
   QUADRA_RETURN_IF_ERROR(BindInputs(importer, model, subgraph.context(), &known, &inner));
   QUADRA_RETURN_IF_ERROR(ImportNodes(importer->index(), model, &inner));
-  if (!inner.states().empty()) return Unsupported("its decomposition keeps a state");
-  *result = inner.ValueOf(model.outputs[0]);
+  if (!inner.states()->values().empty()) return Unsupported("its decomposition keeps a state");
+  *result = inner.tensors()->ValueOf(model.outputs[0]);
   if (*result < 0) return InvalidModel("nobody makes its decomposition's output");
   importer->Note(std::string(inner.note()));
   return Status();

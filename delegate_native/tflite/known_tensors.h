@@ -1,0 +1,32 @@
+// What is known of a model's tensors beside what the file says.
+#ifndef QUADRA_TFLITE_KNOWN_TENSORS_H_
+#define QUADRA_TFLITE_KNOWN_TENSORS_H_
+
+#include <map>
+#include <vector>
+
+#include "delegate_native/graph/graph.h"
+#include "delegate_native/tflite/abi.h"
+#include "delegate_native/tflite/constant_pool.h"
+
+namespace quadra {
+
+// Shapes of tensors that are known better than from the file, because they were inferred.
+struct KnownShape {
+  Shape shape;
+  int rank;
+};
+using KnownShapes = std::map<int, KnownShape>;
+
+// What judging a model tells of its tensors.
+struct KnownTensors {
+  ConstantPool constants;
+  KnownShapes shapes;
+  bool allows_quantized = true;  // tensors of quantised integers
+  // The subgraph that is being imported, behind those that it is a part of.
+  std::vector<const TfLiteContext*> subgraphs;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_TFLITE_KNOWN_TENSORS_H_
