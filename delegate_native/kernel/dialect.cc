@@ -6,27 +6,18 @@
 #include "delegate_native/kernel/constructors.h"
 #include "delegate_native/kernel/prelude.h"
 #include "delegate_native/kernel/renderer.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
 
-// A text of all languages in one: $f is `static inline` where the language has it, $4 and $1 the
-// types of four numbers and of one, $p the prefix of the names.
+// A text for all languages: functions are inline where the language says so, $four and $one are the
+// types of four numbers and of one, $p begins the names of those of ints.
 std::string InLanguage(const char* text, Language language, bool ints) {
-  std::string made;
-  for (const char* c = text; *c; ++c) {
-    if (*c != '$') {
-      made += *c;
-      continue;
-    }
-    switch (*++c) {
-      case 'f': made += language == Language::kOpenCl ? "static inline" : ""; break;
-      case '4': made += ints ? "ivec4" : "vec4"; break;
-      case '1': made += ints ? "int" : "float"; break;
-      default: made += ints ? "int_" : "";
-    }
-  }
-  return made;
+  Text made(text);
+  made.Set("inline", language == Language::kOpenCl ? "static inline" : "");
+  made.Set("four", ints ? "ivec4" : "vec4").Set("one", ints ? "int" : "float");
+  return made.Set("p", ints ? "int_" : "");
 }
 
 // The parts that the sources, or parts behind them, ask for.

@@ -153,7 +153,7 @@ const PreludePart kPreludeParts[] = {
     // off where it stores a float as a half, and such errors add up from layer to layer. On the
     // bits: a conversion to half and back is left out by Mesa 26.1's compiler, which cannot compile
     // write_imageh either.
-    {"half_rounded(", QUADRA_TEXT(R"($f sum4_t half_rounded(sum4_t v) {
+    {"half_rounded(", QUADRA_TEXT(R"($inline sum4_t half_rounded(sum4_t v) {
   ivec4 b = as_int4(v);
   sum4_t size = max(v, -v);
   sum4_t normal = as_float4((b + 4095 + ((b >> 13) & 1)) & -8192);
@@ -176,7 +176,7 @@ const PreludePart kPreludeParts[] = {
 }
 )")},
     // `lane` of a sum.
-    {"sum_lane(", QUADRA_TEXT(R"($f sum_t sum_lane(sum4_t v, int i) {
+    {"sum_lane(", QUADRA_TEXT(R"($inline sum_t sum_lane(sum4_t v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 )"),
@@ -218,7 +218,7 @@ sum4_t power(sum4_t a, sum4_t b) {
   return choose(is_equal(b, vec4(0.0f)) | is_one, vec4(1.0f), m);
 }
 )")},
-    {"int_power(", QUADRA_TEXT(R"($f ivec4 int_power(ivec4 a, ivec4 b) {
+    {"int_power(", QUADRA_TEXT(R"($inline ivec4 int_power(ivec4 a, ivec4 b) {
   ivec4 m = ivec4(1);
   for (int i = 0; i < 31; ++i) {
     m *= choose(b & ivec4(1), a, ivec4(1));
@@ -230,7 +230,7 @@ sum4_t power(sum4_t a, sum4_t b) {
 )"),
      nullptr},
     // Processors end a program that divides by 0, or the least int by -1.
-    {"int_quotient(", QUADRA_TEXT(R"($f ivec4 int_quotient(ivec4 a, ivec4 b) {
+    {"int_quotient(", QUADRA_TEXT(R"($inline ivec4 int_quotient(ivec4 a, ivec4 b) {
   ivec4 flips = is_equal(b, ivec4(-1));
   ivec4 fails = is_equal(b, ivec4(0));
   ivec4 q = a / choose(flips | fails, ivec4(1), b);
@@ -238,7 +238,7 @@ sum4_t power(sum4_t a, sum4_t b) {
 }
 )"),
      nullptr},
-    {"int_floor_div(", QUADRA_TEXT(R"($f ivec4 int_floor_div(ivec4 a, ivec4 b) {
+    {"int_floor_div(", QUADRA_TEXT(R"($inline ivec4 int_floor_div(ivec4 a, ivec4 b) {
   ivec4 q = int_quotient(a, b);
   ivec4 r = a - q * b;
   return q - ((1 - is_equal(r, ivec4(0))) & (is_less(r, ivec4(0)) ^ is_less(b, ivec4(0))));
@@ -270,7 +270,7 @@ sum4_t power(sum4_t a, sum4_t b) {
     // The quotient of floats may be rounded up to a whole number, or the driver's may be less
     // exact. Its sign is right: -1 is never too low, though a remainder rounds to all of b. An
     // infinite b has no remainder.
-    {"floor_quotient(", QUADRA_TEXT(R"($f vec4 floor_quotient(vec4 a, vec4 b) {
+    {"floor_quotient(", QUADRA_TEXT(R"($inline vec4 floor_quotient(vec4 a, vec4 b) {
   vec4 zero = vec4(0.0f), q = floor(divided(a, b)), r = remainder_of(a, q, b);
   ivec4 is_above = (is_less(r, zero) & is_less(zero, b)) | (is_less(zero, r) & is_less(b, zero));
   ivec4 is_below = is_at_most(max(b, -b), max(r, -r)) & (1 - is_equal(q, vec4(-1.0f)));
@@ -439,18 +439,18 @@ static inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, floa
 };
 
 const char* const kLaneFunctions = QUADRA_TEXT(R"(
-$f $1 $plane($4 v, int i) {
+$inline $one ${p}lane($four v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
-$f $4 $pwith_lane($4 v, int i, $1 n) {
-  return $4(i == 0 ? n : v.x, i == 1 ? n : v.y, i == 2 ? n : v.z, i == 3 ? n : v.w);
+$inline $four ${p}with_lane($four v, int i, $one n) {
+  return $four(i == 0 ? n : v.x, i == 1 ? n : v.y, i == 2 ? n : v.z, i == 3 ? n : v.w);
 }
-$f $4 $pwith_zeros_from($4 v, int n) {
-  return $4(v.x, n > 1 ? v.y : $1(0), n > 2 ? v.z : $1(0), n > 3 ? v.w : $1(0));
+$inline $four ${p}with_zeros_from($four v, int n) {
+  return $four(v.x, n > 1 ? v.y : $one(0), n > 2 ? v.z : $one(0), n > 3 ? v.w : $one(0));
 }
-$f $4 $planes_from($4 a, $4 b, int n) {
-  return n == 0 ? a : n == 1 ? $4(a.yzw, b.x) : n == 2 ? $4(a.zw, b.xy) :
-         n == 3 ? $4(a.w, b.xyz) : b;
+$inline $four ${p}lanes_from($four a, $four b, int n) {
+  return n == 0 ? a : n == 1 ? $four(a.yzw, b.x) : n == 2 ? $four(a.zw, b.xy) :
+         n == 3 ? $four(a.w, b.xyz) : b;
 }
 )");
 

@@ -18,7 +18,8 @@ struct PreludePart {
 };
 extern const PreludePart kPreludeParts[];  // ended by nulls
 
-extern const char* const kLaneFunctions;  // of any language, for floats and for ints
+// For any language, for floats and for ints; so are the parts: see InLanguage.
+extern const char* const kLaneFunctions;
 
 }  // namespace quadra
 

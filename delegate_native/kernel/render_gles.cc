@@ -1,11 +1,24 @@
 #include <algorithm>
 
-#include "delegate_native/base/status.h"
 #include "delegate_native/kernel/bindings.h"
 #include "delegate_native/kernel/renderer.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
+
+// One block of numbers, four bytes each: a dispatch binds its part of a buffer instead of setting
+// each. In a flat grid the place is found as a float.
+constexpr const char* kKernel = QUADRA_TEXT(R"($group$declarations$if(any) layout(std140, binding = 0) uniform numbers { $numbers};
+$shared${macros}void main() {
+$locals$if(flat)
+int flat_place = int(gl_GlobalInvocationID.x)$x, flat_row = int((float(flat_place) + 0.5) / float(flat_w)), global_x = flat_place - flat_row * flat_w, global_z = int((float(flat_row) + 0.5) / float(flat_h)), global_y = flat_row - global_z * flat_h;
+$end
+$if(!flat)
+int global_x = int(gl_GlobalInvocationID.x)$x, global_y = int(gl_GlobalInvocationID.y)$y, global_z = int(gl_GlobalInvocationID.z)$z;
+$end
+$body}
+)");
 
 class GlesRenderer : public Renderer {
  public:
@@ -28,23 +41,24 @@ class GlesRenderer : public Renderer {
                               : Renderer::TypeOf(layout);
     if (view != View::kMemory) Row(name, view);
     else Block(name, type, read);
-    const char* at = layout.is_bytes() ? "(I) >> 2" : dense ? "I" : "((S) * $_h + (Y)) * $_w + (X)";
+    const char* at = layout.is_bytes() ? "(I) >> 2" : dense ? "I" : "((S) * $t_h + (Y)) * $t_w + (X)";
     std::string element = Element(view, at, half, dense);
-    if (layout.cell == Cell::kInt8) {
-      element = "bitfieldExtract(" + element + ", ((I) & 3) * 8, 8)";
-    } else if (layout.cell == Cell::kUInt8) {
-      element = "((" + element + " >> (((I) & 3) * 8)) & 255)";
+    if (layout.is_bytes()) {
+      Text byte(layout.cell == Cell::kInt8 ? "bitfieldExtract($word, ((I) & 3) * 8, 8)"
+                                           : "(($word >> (((I) & 3) * 8)) & 255)");
+      element = byte.Set("word", element);
     }
     if (dense) {
-      if (read) Define(name, "read_$(I)", element);
-      else Define(name, "write_$(VALUE, I)", element + " = (VALUE)");
+      if (read) Define(name, "read_$t(I)", element);
+      else Define(name, "write_$t(VALUE, I)", element + " = (VALUE)");
     } else if (read) {
-      Define(name, "read_$(X, Y, S)", element);
+      Define(name, "read_$t(X, Y, S)", element);
       DefineWalk(name, false, Element(view, view == View::kMemory ? "P" : "(P)", half, false));
     } else {
       const char* value =
           half ? QUADRA_TEXT("uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));") : "e_v;";
-      Define(name, "write_$(VALUE, X, Y, S)", WriteText(i, Format("$_data[%s] = %s", at, value)));
+      Text store("$t_data[$at] = $value");
+      Define(name, "write_$t(VALUE, X, Y, S)", WriteText(i, store.Set("at", at).Set("value", value)));
     }
   }
 
@@ -69,47 +83,32 @@ class GlesRenderer : public Renderer {
       if (view != View::kMemory) Row(constant.name, view);
       else Block(constant.name, half ? "uvec2" : TypeOf(cell, constant.width), true);
     }
-    Define(constant.name, "read_$(I)",
-           Named(Element(view, index.c_str(), half, constant.width == 1), owner));
+    Define(constant.name, "read_$t(I)",
+           Text(Element(view, index.c_str(), half, constant.width == 1)).Set("t", owner));
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
-    const char* type = is_float ? "float" : "int";
-    numbers_ += TextOf("highp %s in_%s; ", type, name.c_str());
-    locals_ += TextOf("highp %s %s = in_%s;\n", type, name.c_str(), name.c_str());
+    for (std::string* to : {&numbers_, &locals_}) {
+      Text text(to == &numbers_ ? "highp ${floats:int,float} in_$name; "
+                                : QUADRA_TEXT("highp ${floats:int,float} $name = in_$name;\n"));
+      *to += text.Set("floats", is_float).Set("name", name).str();
+    }
   }
 
   std::string Assemble(const std::string&) override {
     std::string shared;
     for (const SharedArg& s : desc_.shared) {
-      shared += TextOf("shared %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
+      Text text("shared $type $name[$count];\n");
+      shared += text.Set("type", s.type).Set("name", s.name).Set("count", s.count).str();
     }
-    // One block, four bytes each: a dispatch binds its part of a buffer instead of setting each.
-    const std::string numbers =
-        numbers_.empty()
-            ? ""
-            : TextOf("layout(std140, binding = 0) uniform numbers { %s};\n", numbers_.c_str());
-    return GroupText(true, out_.group) + declarations_ + numbers + shared + macros_ +
-           "void main() {\n" + locals_ + Place() + body_ + "}\n";
+    Text text(kKernel);
+    text.Set("group", GroupText(true, out_.group)).Set("declarations", declarations_);
+    text.Set("any", !numbers_.empty()).Set("numbers", numbers_).Set("shared", shared);
+    text.Set("macros", macros_).Set("locals", locals_).Set("flat", flat_).Set("body", body_);
+    return text.Set("x", Base(0)).Set("y", Base(1)).Set("z", Base(2));
   }
 
  private:
-  std::string Place() const {
-    if (flat_) {
-      return TextOf(
-          "int flat_place = int(gl_GlobalInvocationID.x)%s, "
-          "flat_row = int((float(flat_place) + 0.5) / float(flat_w)), "
-          "global_x = flat_place - flat_row * flat_w, "
-          "global_z = int((float(flat_row) + 0.5) / float(flat_h)), "
-          "global_y = flat_row - global_z * flat_h;\n",
-          Base(0));
-    }
-    return TextOf(
-        "int global_x = int(gl_GlobalInvocationID.x)%s, global_y = int(gl_GlobalInvocationID.y)%s, "
-        "global_z = int(gl_GlobalInvocationID.z)%s;\n",
-        Base(0), Base(1), Base(2));
-  }
-
   static const char* TypeOf(Cell cell, int width) {
     if (cell == Cell::kInt) return width == 1 ? "int" : "ivec4";
     return width == 1 ? "float" : "vec4";
@@ -122,46 +121,51 @@ class GlesRenderer : public Renderer {
                          : view == View::kTexelsInt4  ? "rgba32i"
                          : view == View::kTexelsHalf4 ? "rgba16f"
                                                       : "rgba32f";
-    Declare(name, TextOf("layout(%s, binding = %d) readonly uniform highp %simageBuffer $_data;\n",
-                         format, image_++, ints ? "i" : ""));
+    Text text(
+        QUADRA_TEXT("layout($format, binding = $n) readonly uniform highp ${ints:,i}imageBuffer "
+                    "$t_data;\n"));
+    text.Set("format", format).Set("n", image_++).Set("ints", ints);
+    declarations_ += text.Set("t", name).str();
   }
 
   void Block(const std::string& name, const char* type, bool read) {
-    Declare(name, TextOf("layout(std430, binding = %d) %s buffer $_block { %s $_data[]; };\n",
-                         binding_++, read ? "readonly" : "writeonly", type));
-  }
-
-  void Declare(const std::string& name, const std::string& text) {
-    declarations_ += Named(text, name);
+    Text text(
+        QUADRA_TEXT("layout(std430, binding = $n) ${read:writeonly,readonly} buffer $t_block { "
+                    "$type $t_data[]; };\n"));
+    text.Set("n", binding_++).Set("read", read).Set("type", type);
+    declarations_ += text.Set("t", name).str();
   }
 
   void DeclareImage(size_t i) {
     const TensorArg& tensor = desc_.tensors[i];
     const bool half = layouts_[i].half();
-    const char* ints = layouts_[i].is_int() ? "i" : "";
-    if (tensor.access == Access::kRead) {
-      Declare(tensor.name,
-              TextOf("layout(binding = %d) uniform highp %ssampler2D $_data;\n", sampler_++, ints));
-      Define(tensor.name, "read_$(X, Y, S)",
-             QUADRA_TEXT("texelFetch($_data, ivec2((X), (S) * $_h + (Y)), 0)"));
-      DefineWalk(tensor.name, true, "texelFetch($_data, (P), 0)");
+    const bool ints = layouts_[i].is_int(), read = tensor.access == Access::kRead;
+    Text text(read ? QUADRA_TEXT(
+                         "layout(binding = $n) uniform highp ${ints:,i}sampler2D $t_data;\n")
+                   : QUADRA_TEXT("layout($format, binding = $n) writeonly uniform highp "
+                                 "${ints:,i}image2D $t_data;\n"));
+    text.Set("n", read ? sampler_++ : image_++).Set("ints", ints).Set("t", tensor.name);
+    text.Set("format", ints ? "rgba32i" : half ? "rgba16f" : "rgba32f");
+    declarations_ += text.str();
+    if (read) {
+      Define(tensor.name, "read_$t(X, Y, S)",
+             QUADRA_TEXT("texelFetch($t_data, ivec2((X), (S) * $t_h + (Y)), 0)"));
+      DefineWalk(tensor.name, true, "texelFetch($t_data, (P), 0)");
       return;
     }
-    const char* format = *ints ? "rgba32i" : half ? "rgba16f" : "rgba32f";
-    Declare(tensor.name,
-            TextOf("layout(%s, binding = %d) writeonly uniform highp %simage2D $_data;\n", format,
-                   image_++, ints));
-    const char* value = half ? "half_rounded(e_v)" : "e_v";
-    Define(tensor.name, "write_$(VALUE, X, Y, S)",
-           WriteText(i, TextOf("imageStore($_data, ivec2((X), (S) * $_h + (Y)), %s);", value)));
+    Text store(
+        QUADRA_TEXT("imageStore($t_data, ivec2((X), (S) * $t_h + (Y)), "
+                    "${half:e_v,half_rounded(e_v)});"));
+    Define(tensor.name, "write_$t(VALUE, X, Y, S)", WriteText(i, store.Set("half", half)));
   }
 
   // The element at `i` of a buffer, as text. `one`: a single number.
   static std::string Element(View view, const char* i, bool half, bool one) {
-    if (view != View::kMemory)
-      return Format(one ? "imageLoad($_data, %s).x" : "imageLoad($_data, %s)", i);
-    if (!half || one) return Format("$_data[%s]", i);
-    return TextOf("vec4(unpackHalf2x16($_data[%s].x), unpackHalf2x16($_data[%s].y))", i, i);
+    Text text(view != View::kMemory ? "imageLoad($t_data, $i)${one:,.x}"
+              : !half || one
+                  ? "$t_data[$i]"
+                  : QUADRA_TEXT("vec4(unpackHalf2x16($t_data[$i].x), unpackHalf2x16($t_data[$i].y))"));
+    return text.Set("one", one).Set("i", i);
   }
 
   std::string declarations_, numbers_;

@@ -2,9 +2,24 @@
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/constructors.h"
 #include "delegate_native/kernel/renderer.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
+
+constexpr const char* kKernel = QUADRA_TEXT(R"(__kernel $group
+void $entry($parameters) {
+const int global_x = get_global_id(0)$x, global_y = get_global_id(1)$y, global_z = get_global_id(2)$z;
+$shared$body}
+)");
+// Its body is a function of its own.
+constexpr const char* kOutlined = QUADRA_CPU_TEXT(R"(OUTLINED void ${entry}_body($parameters, int global_x, int global_y, int global_z) {
+$body}
+__kernel $group
+void $entry($parameters) {
+${entry}_body($names, get_global_id(0)$x, get_global_id(1)$y, get_global_id(2)$z);
+}
+)");
 
 class OpenClRenderer : public Renderer {
  public:
@@ -24,21 +39,29 @@ class OpenClRenderer : public Renderer {
                              : layout.is_int()             ? "int"
                                                            : "float";
     Pointer(name, read, type);
-    if (read) Define(name, "read_$(I)", layout.is_bytes() ? "int($_data[I])" : "$_data[I]");
-    else Define(name, "write_$(VALUE, I)", "$_data[I] = (VALUE)");
+    if (read) Define(name, "read_$t(I)", layout.is_bytes() ? "int($t_data[I])" : "$t_data[I]");
+    else Define(name, "write_$t(VALUE, I)", "$t_data[I] = (VALUE)");
   }
 
   void DeclareImage(size_t i, const std::string& name, bool read) {
-    const char kind = layouts_[i].is_int() ? 'i' : 'f';
-    Parameter(TextOf("__%s_only image2d_t %s_data", read ? "read" : "write", name.c_str()));
+    const bool ints = layouts_[i].is_int();
+    Parameter(Text(QUADRA_TEXT("__${read:write,read}_only image2d_t $t_data"))
+                  .Set("read", read)
+                  .Set("t", name));
     if (read) {
-      Define(name, "read_$(X, Y, S)",
-             TextOf("read_image%c($_data, PIXEL_SAMPLER, (int2)((X), (S) * $_h + (Y)))", kind));
-      DefineWalk(name, true, TextOf("read_image%c($_data, PIXEL_SAMPLER, (P))", kind));
+      Define(name, "read_$t(X, Y, S)",
+             Text(QUADRA_TEXT("read_image${ints:f,i}($t_data, PIXEL_SAMPLER, "
+                              "(int2)((X), (S) * $t_h + (Y)))"))
+                 .Set("ints", ints));
+      DefineWalk(name, true,
+                 Text(QUADRA_TEXT("read_image${ints:f,i}($t_data, PIXEL_SAMPLER, (P))"))
+                     .Set("ints", ints));
     } else {
-      Define(name, "write_$(VALUE, X, Y, S)",
-             WriteText(i, TextOf("write_image%c($_data, (int2)((X), (S) * $_h + (Y)), %s);", kind,
-                                 layouts_[i].half() ? "half_rounded(e_v)" : "e_v")));
+      Define(name, "write_$t(VALUE, X, Y, S)",
+             WriteText(i, Text(QUADRA_TEXT("write_image${ints:f,i}($t_data, (int2)((X), (S) * $t_h "
+                                           "+ (Y)), ${half:e_v,half_rounded(e_v)});"))
+                              .Set("ints", ints)
+                              .Set("half", layouts_[i].half())));
     }
   }
 
@@ -47,19 +70,19 @@ class OpenClRenderer : public Renderer {
     const bool half = layouts_[i].half();
     Pointer(name, read, half ? "HALF4" : TypeOf(layouts_[i]));
     if (read) {
-      Define(name, "read_$(X, Y, S)",
-             half ? QUADRA_TEXT("half4_at($_data + ((S) * $_h + (Y)) * $_w, (X))")
-                  : "($_data + ((S) * $_h + (Y)) * $_w)[(X)]");
-      DefineWalk(name, false, half ? "half4_at($_data, (P))" : "$_data[P]");
+      Define(name, "read_$t(X, Y, S)",
+             half ? QUADRA_TEXT("half4_at($t_data + ((S) * $t_h + (Y)) * $t_w, (X))")
+                  : "($t_data + ((S) * $t_h + (Y)) * $t_w)[(X)]");
+      DefineWalk(name, false, half ? "half4_at($t_data, (P))" : "$t_data[P]");
     } else {
       Define(
-          name, "write_$(VALUE, X, Y, S)",
-          WriteText(i, half ? QUADRA_TEXT("put_half4(e_v, $_data + ((S) * $_h + (Y)) * $_w, (X));")
-                            : QUADRA_TEXT("($_data + ((S) * $_h + (Y)) * $_w)[(X)] = e_v;")));
+          name, "write_$t(VALUE, X, Y, S)",
+          WriteText(i, half ? QUADRA_TEXT("put_half4(e_v, $t_data + ((S) * $t_h + (Y)) * $t_w, (X));")
+                            : QUADRA_TEXT("($t_data + ((S) * $t_h + (Y)) * $t_w)[(X)] = e_v;")));
       const bool row = kHasCpuShapes && Says("write_row_" + name);
       if (row || (kHasCpuShapes && Says("write_quads_" + name)))
-        Define(name, "write_quads_$(VALUE, X, Y, S)", WriteQuadsText(i));
-      if (row) Define(name, "write_row_$(Y, S)", WriteRowText(i));
+        Define(name, "write_quads_$t(VALUE, X, Y, S)", WriteQuadsText(i));
+      if (row) Define(name, "write_row_$t(Y, S)", WriteRowText(i));
     }
     DefineLanes(name, read ? "LANES" : "OUT_LANES");
   }
@@ -75,10 +98,10 @@ class OpenClRenderer : public Renderer {
             quads  ? "HALF4"
             : half ? "half"
                    : ((cell == Cell::kInt ? "int" : "float") + width).c_str());
-    Define(constant.name, "read_$(I)",
-           quads  ? "half4_at($_data, I)"
-           : half ? "vload_half" + width + "(I, $_data)"
-                  : "$_data[I]");
+    Define(constant.name, "read_$t(I)",
+           quads  ? "half4_at($t_data, I)"
+           : half ? "vload_half" + width + "(I, $t_data)"
+                  : "$t_data[I]");
     if (constant.width > 1) DefineLanes(constant.name, "LANES");
   }
 
@@ -89,26 +112,14 @@ class OpenClRenderer : public Renderer {
   std::string Assemble(const std::string& entry) override {
     std::string shared;
     for (const SharedArg& s : desc_.shared) {
-      shared += TextOf("__local %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
+      Text text("__local $type $name[$count];\n");
+      shared += text.Set("type", s.type).Set("name", s.name).Set("count", s.count).str();
     }
-    const std::string kernel =
-        TextOf("__kernel %s\nvoid %s(%s) {\n", GroupText(false, out_.group).c_str(), entry.c_str(),
-               parameters_.c_str());
-    if (kHasCpuShapes && desc_.outlined) {
-      return macros_ +
-             TextOf("OUTLINED void %s_body(%s, int global_x, int global_y, int global_z) {\n",
-                    entry.c_str(), parameters_.c_str()) +
-             body_ + "}\n" + kernel +
-             TextOf("%s_body(%s, get_global_id(0)%s, get_global_id(1)%s, get_global_id(2)%s);\n}\n",
-                    entry.c_str(), names_.c_str(), Base(0), Base(1), Base(2)) +
-             undefs_;
-    }
-    return macros_ + kernel +
-           TextOf(
-               "const int global_x = get_global_id(0)%s, global_y = get_global_id(1)%s, "
-               "global_z = get_global_id(2)%s;\n",
-               Base(0), Base(1), Base(2)) +
-           shared + body_ + "}\n" + undefs_;
+    Text text(kHasCpuShapes && desc_.outlined ? kOutlined : kKernel);
+    text.Set("entry", entry).Set("parameters", parameters_).Set("names", names_);
+    text.Set("x", Base(0)).Set("y", Base(1)).Set("z", Base(2)).Set("shared", shared);
+    return macros_ + text.Set("group", GroupText(false, out_.group)).Set("body", body_).str() +
+           undefs_;
   }
 
  private:
@@ -123,11 +134,12 @@ class OpenClRenderer : public Renderer {
   }
 
   void Pointer(const std::string& name, bool read, const char* type) {
-    Parameter(TextOf("__global %s%s* restrict %s_data", read ? "const " : "", type, name.c_str()));
+    Text text(QUADRA_TEXT("__global ${read:,const }$type* restrict $t_data"));
+    Parameter(text.Set("read", read).Set("type", type).Set("t", name));
   }
 
   void DefineLanes(const std::string& name, const char* type) {
-    if (kHasCpuShapes) Define(name, "$_lanes", Format("((%s)$_data)", type));
+    if (kHasCpuShapes) Define(name, "$t_lanes", Text("(($type)$t_data)").Set("type", type));
   }
 
   std::string parameters_, names_;

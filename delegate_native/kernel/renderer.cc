@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "delegate_native/base/cpu_shapes.h"
-#include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
@@ -39,26 +39,28 @@ std::string OnOneLine(const std::string& text) {
   return line;
 }
 
-// Words with $ for the tensor's name. Parameters of macros are capitals, for a macro replaces a
+// The words of tensor $t. Parameters of macros are capitals, for a macro replaces a
 // letter wherever it stands alone, the x of v.x too.
-constexpr const char* kWalkThroughImage = QUADRA_TEXT(R"(#define $_at ivec2
-#define $_slice ivec2(0, $_h)
-#define at_$(X, Y, S) ivec2((X), (S) * $_h + (Y))
-#define along_$(X) ivec2((X), 0)
-#define down_$(Y) ivec2(0, (Y))
-#define fetch_$(P) )");
-constexpr const char* kWalkThroughBuffer = QUADRA_TEXT(R"(#define $_at int
-#define $_slice ($_h * $_w)
-#define at_$(X, Y, S) (((S) * $_h + (Y)) * $_w + (X))
-#define along_$(X) (X)
-#define down_$(Y) ((Y) * $_w)
-#define fetch_$(P) )");
-constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $_at
-#undef $_slice
-#undef at_$
-#undef along_$
-#undef down_$
-#undef fetch_$
+constexpr const char* kWalkThroughImage = QUADRA_TEXT(R"(#define $t_at ivec2
+#define $t_slice ivec2(0, $t_h)
+#define at_$t(X, Y, S) ivec2((X), (S) * $t_h + (Y))
+#define along_$t(X) ivec2((X), 0)
+#define down_$t(Y) ivec2(0, (Y))
+#define fetch_$t(P) $fetch
+)");
+constexpr const char* kWalkThroughBuffer = QUADRA_TEXT(R"(#define $t_at int
+#define $t_slice ($t_h * $t_w)
+#define at_$t(X, Y, S) (((S) * $t_h + (Y)) * $t_w + (X))
+#define along_$t(X) (X)
+#define down_$t(Y) ((Y) * $t_w)
+#define fetch_$t(P) $fetch
+)");
+constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $t_at
+#undef $t_slice
+#undef at_$t
+#undef along_$t
+#undef down_$t
+#undef fetch_$t
 )");
 
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
@@ -100,25 +102,17 @@ void Renderer::DeclareInt(const std::string& name, int value) {
   out_.args.push_back(arg);
 }
 
-std::string Renderer::Named(const std::string& text, const std::string& name) {
-  std::string named;
-  for (char c : text) {
-    if (c == '$') named += name;
-    else named += c;
-  }
-  return named;
-}
-
 void Renderer::Define(const std::string& name, const char* macro, const std::string& text) {
-  const std::string named = Named(macro, name);
-  macros_ += "#define " + named + " " + Named(text, name) + "\n";
+  const std::string named = Text(macro).Set("t", name);
+  macros_ += Text("#define $macro $text\n").Set("macro", named).Set("text", text).Set("t", name).str();
   undefs_ += "#undef " + named.substr(0, named.find('(')) + "\n";
 }
 
 void Renderer::DefineWalk(const std::string& name, bool is_image, const std::string& fetch) {
   if (!Uses(body_, "fetch_" + name)) return;
-  macros_ += Named((is_image ? kWalkThroughImage : kWalkThroughBuffer) + fetch + "\n", name);
-  undefs_ += Named(kWalkEnds, name);
+  Text walk(is_image ? kWalkThroughImage : kWalkThroughBuffer);
+  macros_ += walk.Set("t", name).Set("fetch", fetch).str();
+  undefs_ += Text(kWalkEnds).Set("t", name).str();
 }
 
 bool Renderer::Says(const std::string& word) const { return Uses(body_, word); }
@@ -130,21 +124,22 @@ bool Renderer::HasSteps(size_t tensor) const {
 std::string Renderer::CountLanes(size_t tensor) const {
   const Shape& shape = layouts_[tensor].shape;
   if (shape.c % 4 == 0 && !(kHasCpuShapes && dialect_.few_texts)) return "";
-  return TextOf("int e_c = $_c - e_s%s * 4; ", shape.b > 1 ? " % $_s" : "");
+  return Text(QUADRA_TEXT("int e_c = $t_c - e_s${batches:, % $t_s} * 4; "))
+      .Set("batches", shape.b > 1);
 }
 
 std::string Renderer::WriteText(size_t index, const std::string& store) const {
   const bool steps = HasSteps(index);
   const std::string lanes = CountLanes(index);
-  std::string text = TextOf("{ %s e_v = (VALUE); %s%s", TypeOf(layouts_[index]),
-                            steps ? "int e_x = (X); int e_y = (Y); " : "",
-                            steps || !lanes.empty() ? "int e_s = (S); " : "");
-  if (steps) text += OnOneLine(epilogue_) + " ";
-  if (!lanes.empty()) {
-    text += lanes + TextOf("if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
-                           layouts_[index].is_int() ? "int_" : "");
-  }
-  return text + store + " }";
+  Text text(
+      QUADRA_TEXT("{ $type e_v = (VALUE); ${steps:,int e_x = (X); int e_y = (Y); }"
+                  "${places:,int e_s = (S); }$merged$zeros$store }"));
+  text.Set("type", TypeOf(layouts_[index])).Set("ints", layouts_[index].is_int());
+  text.Set("steps", steps).Set("merged", steps ? OnOneLine(epilogue_) + " " : "");
+  text.Set("places", steps || !lanes.empty()).Set("lanes", lanes).Set("store", store);
+  return text.Set("zeros", lanes.empty() ? ""
+                                         : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
+                                                       "${ints:,int_}with_zeros_from(e_v, e_c); } "));
 }
 
 // The same for the four pixels of a vec16. Nothing where a step has words that are not known to
@@ -169,9 +164,10 @@ std::string Renderer::WideSteps() const {
       wide += "wide_" + word;
     } else if (word.compare(0, 5, "read_") == 0) {
       const size_t close = steps.find(')', at);
-      const std::string read = WideRead(word.substr(5), steps.substr(at, close + 1 - at));
+      const std::string name = word.substr(5);
+      const std::string read = WideRead(name, steps.substr(at, close + 1 - at));
       if (read.empty()) return "";
-      wide += read;
+      wide += Text(read).Set("t", name).str();
       at = close + 1;
     } else if (number || word == "e_v" || word == "max" || word == "min" || word == "sqrt" ||
                (word[0] == 'e' && isdigit(static_cast<unsigned char>(word[1])))) {
@@ -188,11 +184,11 @@ std::string Renderer::WideRead(const std::string& name, const std::string& place
   while (desc_.tensors[i].name != name) ++i;
   const bool all = place == "(e_x, e_y, e_s)";
   if (layouts_[i].is_int()) {
-    return all ? TextOf("vload16(0, (__global const int*)%s_data + e_at)", name.c_str()) : "";
+    return all ? QUADRA_TEXT("vload16(0, (__global const int*)$t_data + e_at)") : "";
   }
   if (layouts_[i].half() != HalfLanes()) return "";
-  if (all) return TextOf("quads_at(%s_lanes + e_at)", name.c_str());
-  return place == "(0, 0, e_s)" ? "four_of(read_" + name + place + ")" : "";
+  if (all) return "quads_at($t_lanes + e_at)";
+  return place == "(0, 0, e_s)" ? "four_of(read_$t(0, 0, e_s))" : "";
 }
 
 bool Renderer::RunsWide(size_t index) const {
@@ -203,29 +199,31 @@ bool Renderer::RunsWide(size_t index) const {
 
 std::string Renderer::WriteRowText(size_t index) const {
   const bool wide = RunsWide(index);
-  return TextOf("{ int e_row = 0; %sfor (; e_row < $_w; ++e_row) write_$(%s(0), e_row, (Y), (S)) }",
-                wide ? QUADRA_TEXT("for (; e_row + 4 <= $_w; e_row += 4) "
-                                   "write_quads_$((vec16)(0.0f), e_row, (Y), (S)) ")
-                     : "",
-                TypeOf(layouts_[index]));
+  Text text(
+      QUADRA_TEXT("{ int e_row = 0; ${wide}for (; e_row < $t_w; ++e_row) "
+                  "write_$t($type(0), e_row, (Y), (S)) }"));
+  text.Set("wide", wide ? QUADRA_TEXT("for (; e_row + 4 <= $t_w; e_row += 4) "
+                                      "write_quads_$t((vec16)(0.0f), e_row, (Y), (S)) ")
+                        : "");
+  return text.Set("type", TypeOf(layouts_[index]));
 }
 
 std::string Renderer::WriteQuadsText(size_t index) const {
   const std::string steps = HasSteps(index) ? WideSteps() : "";
   if (HasSteps(index) && !RunsWide(index)) {
-    return TextOf(
+    return QUADRA_TEXT(
         "{ vec16 e_quads = (VALUE); for (int e_i = 0; e_i < 4; ++e_i) { "
-        "write_$(((vec4*)&e_quads)[e_i], (X) + e_i, (Y), (S)) } }");
+        "write_$t(((vec4*)&e_quads)[e_i], (X) + e_i, (Y), (S)) } }");
   }
   const std::string lanes = CountLanes(index);
-  std::string text = TextOf(
-                         "{ vec16 e_v = (VALUE); int e_s = (S); "
-                         "int e_at = ((e_s * $_h + (Y)) * $_w + (X)) * 4; ") +
-                     steps;
-  if (!lanes.empty()) {
-    text += lanes + TextOf("if (e_c < 4) { e_v = wide_with_zeros_from(e_v, e_c); } ");
-  }
-  return text + TextOf("put_quads(e_v, $_lanes + e_at); }");
+  Text text(
+      QUADRA_TEXT("{ vec16 e_v = (VALUE); int e_s = (S); "
+                      "int e_at = ((e_s * $t_h + (Y)) * $t_w + (X)) * 4; "
+                      "$steps${zeros}put_quads(e_v, $t_lanes + e_at); }"));
+  text.Set("steps", steps).Set("lanes", lanes);
+  return text.Set("zeros", lanes.empty() ? ""
+                                         : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
+                                                           "wide_with_zeros_from(e_v, e_c); } "));
 }
 
 const char* Renderer::Base(int axis) const {

@@ -35,24 +35,22 @@ class Renderer {
 
   void AddArg(RenderedArg::Kind kind, size_t index, View view);
   void DeclareInt(const std::string& name, int value);
-  // The text with a tensor's, constant's or number's name in place of each `$`.
-  static std::string Named(const std::string& text, const std::string& name);
-  // A macro ("read_$(I)") and its text, both with `$` for the name.
+  // A macro ("read_$t(I)") and its text, in both of which $t is the name of a tensor or constant.
   void Define(const std::string& name, const char* macro, const std::string& text);
   // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
-  // is the text of a read at P, with $ for the tensor's name.
+  // is the text of a read at P.
   void DefineWalk(const std::string& name, bool is_image, const std::string& fetch);
   // Of four numbers of a tensor.
   static const char* TypeOf(const TensorLayout& layout) {
     return layout.is_int() ? "ivec4" : "vec4";
   }
-  // The statement behind write_$: the merged steps, zeros in the dead lanes, then the store.
+  // The statement behind write_$t: the merged steps, zeros in the dead lanes, then the store.
   std::string WriteText(size_t tensor, const std::string& store) const;
-  // The same behind write_quads_$, for a tensor of floats in a buffer.
+  // The same behind write_quads_$t, for a tensor of floats in a buffer.
   std::string WriteQuadsText(size_t tensor) const;
   // Whether the merged steps of this tensor can run on a vec16.
   bool RunsWide(size_t tensor) const;
-  // Behind write_row_$: what the merged steps read and compute, for a row of pixels.
+  // Behind write_row_$t: what the merged steps read and compute, for a row of pixels.
   std::string WriteRowText(size_t tensor) const;
   // Whether the body uses the word.
   bool Says(const std::string& word) const;

@@ -78,27 +78,27 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const std::vector<int>& block = node.attributes.Ints("block");
   const std::vector<int>& border = node.attributes.Ints("border");
   const int batch_axis = 4 - in.rank, axes = static_cast<int>(block.size());
-  const char* batch = PlaceName(batch_axis);
   IndexMap map;
   map.keeps_channels = true;
   if (to_space) {
     map.address = "int in_block = 0;\n";
     for (int i = 0; i < axes; ++i) {
-      const char* at = PlaceName(batch_axis + 1 + i);
-      map.address += TextOf(
-          "%s += border_%d;\nin_block = in_block * block_%d + %s %% block_%d;\n%s /= block_%d;\n",
-          at, i, i, at, i, at, i);
+      map.address += Along(batch_axis + 1 + i, i, QUADRA_TEXT(R"($at += border_$i;
+in_block = in_block * block_$i + $at % block_$i;
+$at /= block_$i;
+)"));
     }
-    map.address += TextOf("%s += in_block * batches;\n", batch);
+    map.address += Along(batch_axis, 0, "$at += in_block * batches;\n");
   } else {
     map.fill = "0";
-    map.address = TextOf("int in_block = %s / batches;\n%s -= in_block * batches;\n", batch, batch);
+    map.address = Along(
+        batch_axis, 0,
+        QUADRA_TEXT("int in_block = $at / batches;\n$at -= in_block * batches;\n"));
     for (int i = axes - 1; i >= 0; --i) {
-      const char* at = PlaceName(batch_axis + 1 + i);
-      map.address += TextOf(
-          "%s = %s * block_%d + in_block %% block_%d - border_%d;\nin_block /= block_%d;\n"
-          "inside = inside && %s >= 0 && %s < length_%d;\n",
-          at, at, i, i, i, i, at, at, i);
+      map.address += Along(batch_axis + 1 + i, i, QUADRA_TEXT(R"($at = $at * block_$i + in_block % block_$i - border_$i;
+in_block /= block_$i;
+inside = inside && $at >= 0 && $at < length_$i;
+)"));
     }
   }
   const Shape& out = graph.shape(node.outputs[0]);

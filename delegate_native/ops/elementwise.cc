@@ -24,7 +24,7 @@ write_dst(num4(0), x, y, s);
 // Of the operand $t; $slice is that of a batch item.
 constexpr const char* kReadShort = QUADRA_TEXT(R"(int $t_slice = $slice; $type $t_read = $type(0);
 if ($t_slice < $t_s) {
-$t_read = read_$t($x, $y, $batch$t_slice);
+$t_read = read_$t($x, $y, $first$t_slice);
 }
 )");
 
@@ -51,19 +51,18 @@ class StepWriter {
       const char letter[] = {'$', static_cast<char>('a' + i), '\0'};
       operands[i] = Operand(inputs[next++], CountOf(formula.c_str(), letter) > 1);
     }
-    std::string text;
-    for (const char* c = formula.c_str(); *c; ++c) {
-      if (*c != '$') {
-        text += *c;
-        continue;
-      }
-      const size_t size = strspn(++c, "abcdefghijklmnopqrstuvwxyz_");
-      const std::string name(c, size);
-      text += size > 1 ? Float(attributes.Float(name.c_str()))
-                       : operands[static_cast<size_t>(*c - 'a')];
-      c += size - 1;
+    Text text("e_v = $formula;");
+    text.Set("formula", formula);
+    constexpr const char* kOperands[] = {"a", "b", "c"};
+    for (size_t i = 0; i < operands.size(); ++i) text.Set(kOperands[i], operands[i]);
+    // Attributes have longer names.
+    for (size_t at = 0; (at = formula.find('$', at)) != std::string::npos; ++at) {
+      const char* const name = formula.c_str() + at + 1;
+      const std::string hole(name - 1, 1 + strspn(name, "abcdefghijklmnopqrstuvwxyz"));
+      if (hole.size() == 2 || formula.find(hole) < at) continue;
+      text.Set(name, Float(attributes.Float(hole.c_str() + 1)));
     }
-    Line("e_v = " + text + ";");
+    Line(text);
     return Status();
   }
 
@@ -82,7 +81,7 @@ class StepWriter {
   std::string Operand(ValueId id, bool often) {
     std::string read = Read(id);
     if (!often || read.find("read_") == std::string::npos) return read;
-    const std::string name = Format("e%d_%d", index_, count_++);
+    const std::string name = NextName();
     Line(TypeOf(graph_.value(id)) + (" " + name) + " = " + read + ";");
     return name;
   }
@@ -100,63 +99,56 @@ class StepWriter {
                                      : Int(value.constant->ints()[0])) +
              ")";
     }
-    const std::string name = Format("e%d_%d", index_, count_++);
+    const std::string name = NextName();
     desc_->Read(name, operand);
+    const bool one_channel = shape.c == 1 && out_.c > 1;
+    const bool is_short = !one_channel && (shape.c < out_.c || is_one_of_few());
+    Text text(one_channel ? QUADRA_TEXT("$type(read_$t($x, $y, $batch).x)")
+              : is_short  ? kReadShort
+                          : "read_$t($x, $y, $slice)");
+    text.Set("t", name).Set("type", type).Set("batch", Batch(shape));
+    text.Set("x", shape.w == 1 ? "0" : "e_x").Set("y", shape.h == 1 ? "0" : "e_y");
     // The written tensor's slices tell batch and slice apart where only one of them is broadcast.
-    const std::string slices = desc_->epilogue_tensor + "_s";
-    const char* x = shape.w == 1 ? "0" : "e_x";
-    const char* y = shape.h == 1 ? "0" : "e_y";
-    const std::string batch = Batch(shape, slices);
-    if (shape.c == 1 && out_.c > 1) {
-      return TextOf("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
+    text.Set("slices", desc_->epilogue_tensor + "_s");
+    if (!is_short) {
+      return text.Set("slice", shape.b == out_.b ? "e_s"
+                               : shape.b == 1    ? "e_s % $slices"
+                                                 : "$batch * $slices + e_s % $slices");
     }
-    if (shape.c < out_.c || is_one_of_few()) return ReadShort(name, value, x, y, batch);
-    const std::string s = shape.b == out_.b ? "e_s"
-                          : shape.b == 1    ? "e_s % " + slices
-                                            : batch + " * " + slices + " + e_s % " + slices;
-    return TextOf("read_%s(%s, %s, %s)", name.c_str(), x, y, s.c_str());
+    text.Set("first", shape.b == 1 ? "" : "$batch * $t_s + ");
+    Line(text.Set("slice", is_one_of_few() ? "e_s" : "e_s % $slices"));
+    return name + "_read";
   }
 
   // The operand's batch at the current place. Of its three outermost axes some may be 1 where the
   // output's are not.
-  std::string Batch(const Shape& shape, const std::string& slices) {
+  std::string Batch(const Shape& shape) {
     if (shape.b == 1) return "0";
-    std::string batch = "e_s / " + slices;
-    if (shape.b == out_.b) return batch;
+    const char* const at = "e_s / $slices";
+    if (shape.b == out_.b) return at;
     const auto stride = [&](int axis, int of_one) {
       return Int(shape.axis(axis) == 1 ? 0 : of_one);
     };
-    const std::string inner = Int(out_.axis(0)), middle = Int(out_.axis(-1));
-    const std::string outermost = stride(-2, shape.axis(-1) * shape.axis(0));
-    const std::string next = stride(-1, shape.axis(0)), last = stride(0, 1);
-    const char *at = batch.c_str(), *in = inner.c_str(), *mid = middle.c_str();
-    return TextOf("(%s / %s / %s * %s + %s / %s %% %s * %s + %s %% %s * %s)", at, in, mid,
-                  outermost.c_str(), at, in, mid, next.c_str(), at, in, last.c_str());
-  }
-
-  std::string ReadShort(const std::string& name, const Value& value, const char* x, const char* y,
-                        const std::string& place) {
-    const std::string batch = value.shape.b == 1 ? "" : place + " * " + name + "_s + ";
-    std::string slice = "e_s";
-    if (!is_one_of_few()) slice += " % " + desc_->epilogue_tensor + "_s";
-    Text text(kReadShort);
-    text.Set("t", name).Set("slice", slice).Set("type", TypeOf(value)).Set("x", x).Set("y", y);
-    Line(text.Set("batch", batch));
-    return name + "_read";
+    Text text(QUADRA_TEXT("($at / $inner / $middle * $outermost + $at / $inner % $middle * $next + "
+                          "$at % $inner * $last)"));
+    text.Set("at", at).Set("inner", Int(out_.axis(0))).Set("middle", Int(out_.axis(-1)));
+    text.Set("outermost", stride(-2, shape.axis(-1) * shape.axis(0)));
+    return text.Set("next", stride(-1, shape.axis(0))).Set("last", stride(0, 1));
   }
 
   // A number as an argument of the kernel: nodes that differ only in it share one program.
   std::string Float(float value) {
-    const std::string name = Format("e%d_%d", index_, count_++);
+    const std::string name = NextName();
     desc_->Float(name, value);
     return name;
   }
   std::string Int(int value) {
-    const std::string name = Format("e%d_%d", index_, count_++);
+    const std::string name = NextName();
     desc_->Int(name, value);
     return name;
   }
 
+  std::string NextName() { return Format("e%d_%d", index_, count_++); }
   void Line(const std::string& text) { desc_->epilogue += text + "\n"; }
 
   const GpuInfo& gpu_;

@@ -2,10 +2,10 @@
 // put into zeros, and added where they meet. An index that is out of range is taken for the
 // nearest; the CPU fails there.
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
-#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -89,43 +89,50 @@ Status InferScattered(Graph* graph, const Node& node) {
   return SetDims(places.sizes, &graph->value(node.outputs[0]));
 }
 
-// `int at_0` and so on: the indices' vector `m`.
-std::string Indices(int depth) {
-  std::string text;
-  for (int i = 0; i < depth; ++i) {
-    text += TextOf("int at_%d = min(max(int_lane(read_indices(m, 0, %d), %d), 0), size_%d - 1);\n",
-                   i, i / 4, i % 4, i);
-  }
-  return text;
+// In both, `m` counts the indices' vectors.
+constexpr const char* kGather = QUADRA_TEXT(R"(int m = x;
+$for(i, depth) int at_$i = min(max(int_lane(read_indices(m, 0, ${i/4}), ${i%4}), 0), size_$i - 1);
+$if(pixels) num4 v = $pixel;
+$if(!pixels)
+int row = $row;
+num4 v = read_src(row, 0, s);
+$end
+write_dst(v, x, y, s);
+)");
+constexpr const char* kScatter = QUADRA_TEXT(R"(num4 v = num4(0);
+for (int m = 0; m < vectors; ++m) {
+$for(i, depth) int at_$i = min(max(int_lane(read_indices(m, 0, ${i/4}), ${i%4}), 0), size_$i - 1);
+int row = $row;
+if (row == x) { v += read_src(m, 0, s); }
 }
+write_dst(v, x, y, s);
+)");
 
 // The place along the first so many axes, where they are one.
 std::string Joined(int axes) {
   std::string place = "0";
-  for (int i = 0; i < axes; ++i) place = Format("(%s) * size_%d + at_%d", place.c_str(), i, i);
+  for (int i = 0; i < axes; ++i) {
+    place = Text("($place) * size_$i + at_$i").Set("place", place).Set("i", i);
+  }
   return place;
 }
-
-// `int row`: the part that they index, where the indexed axes are one.
-std::string Row(int depth) { return Indices(depth) + "int row = " + Joined(depth) + ";\n"; }
 
 // Whether a part is a pixel or one of its numbers: it is read where it lies.
 bool ReadsPixels(const Value& value, const Places& places) {
   return value.rank > 0 && places.depth >= value.rank - 1;
 }
 
-// `num4 v`: the pixel that they index, or its one number.
-std::string ReadPixel(int rank, int depth) {
+// The pixel that the indices say, or its one number.
+std::string Pixel(int rank, int depth) {
   const auto at = [&](int axis) {
     const int i = axis - 4 + rank;
     return i < 0 ? std::string("0") : Format("at_%d", i);
   };
-  const bool one = depth == rank;
-  const std::string pixel = "read_src(" + at(2) + ", " + at(1) + ", (" + Joined(rank - 3) +
-                            ") * src_s + " + (one ? at(3) + " / 4)" : "s)");
-  return Indices(depth) + "num4 v = " +
-         (one ? "num_with_lane(num4(0), 0, num_lane(" + pixel + ", " + at(3) + " % 4))" : pixel) +
-         ";\n";
+  Text text(depth == rank ? QUADRA_TEXT("num_with_lane(num4(0), 0, num_lane(read_src($x, $y, "
+                                        "($batch) * src_s + $c / 4), $c % 4))")
+                          : "read_src($x, $y, ($batch) * src_s + s)");
+  text.Set("x", at(2)).Set("y", at(1)).Set("batch", Joined(rank - 3));
+  return text.Set("c", at(3));
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -155,20 +162,14 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   for (int i = 0; i < places.depth; ++i) {
     desc.Int(Format("size_%d", i), places.sizes[static_cast<size_t>(i)]);
   }
-  std::string body;
-  if (gathers) {
-    body = "int m = x;\n" +
-           (reads_pixels ? ReadPixel(value.rank, places.depth)
-                         : Row(places.depth) + "num4 v = read_src(row, 0, s);\n") +
-           "write_dst(v, x, y, s);\n";
-  } else {
+  if (!gathers) {
     desc.trips = places.vectors;
     desc.Int("vectors", places.vectors);
-    body = "num4 v = num4(0);\n" +
-           Block("for (int m = 0; m < vectors; ++m)",
-                 Row(places.depth) + "if (row == x) { v += read_src(m, 0, s); }\n") +
-           "write_dst(v, x, y, s);\n";
   }
+  Text text(gathers ? kGather : kScatter);
+  text.Set("depth", places.depth).Set("row", Joined(places.depth)).Set("pixels", reads_pixels);
+  if (reads_pixels) text.Set("pixel", Pixel(value.rank, places.depth));
+  const std::string body = text;
   LoopOverResults(context, made, "", body.c_str(), &desc);
   FinishReshape(context, graph, node, to, made, list);
   return Status();

@@ -47,6 +47,10 @@ const char* PlaceName(int axis) {
   return kNames[axis - kFirstAxis];
 }
 
+std::string Along(int axis, int i, const char* text) {
+  return Text(text).Set("at", PlaceName(axis)).Set("i", i);
+}
+
 KernelDesc& AddIndexMap(const KernelContext& context, const char* name, const IndexMap& map,
                         int from, const Shape& from_shape, int to, const Shape& to_shape,
                         KernelList* list) {

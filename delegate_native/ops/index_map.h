@@ -20,6 +20,8 @@ struct IndexMap {
 
 // "at_y" of axis 1.
 const char* PlaceName(int axis);
+// A part of an address: the text with the axis's place as $at, and a number as $i.
+std::string Along(int axis, int i, const char* text);
 
 // Adds the kernel; the caller adds the numbers that its address speaks of.
 KernelDesc& AddIndexMap(const KernelContext& context, const char* name, const IndexMap& map,

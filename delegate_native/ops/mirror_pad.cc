@@ -59,11 +59,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   map.keeps_channels = in.shape.c == out.c;
   for (int axis = 4 - in.rank; axis < 4; ++axis) {
     if (in.shape.axis(axis) == out.axis(axis)) continue;
-    const char* at = PlaceName(axis);
-    const int i = axis - kFirstAxis;
-    map.address +=
-        TextOf("%s -= before_%d;\nif (%s < 0) { %s = first_%d - %s; }\n", at, i, at, at, i, at) +
-        TextOf("if (%s >= length_%d) { %s = last_%d - %s; }\n", at, i, at, i, at);
+    map.address += Along(axis, axis - kFirstAxis, QUADRA_TEXT(R"($at -= before_$i;
+if ($at < 0) { $at = first_$i - $at; }
+if ($at >= length_$i) { $at = last_$i - $at; }
+)"));
   }
   KernelDesc& desc =
       AddIndexMap(context, "mirror_pad", map, node.inputs[0], in.shape, node.outputs[0], out, list);

@@ -84,10 +84,10 @@ void AddOuterPad(const KernelContext& context, const Graph& graph, const Node& n
   map.fill = "value";
   map.keeps_channels = !pads(3);
   for (int axis = first; axis < 4; ++axis) {
-    const char* at = PlaceName(axis);
     if (!pads(axis)) continue;
-    map.address += TextOf("%s -= before_%d;\ninside = inside && %s >= 0 && %s < length_%d;\n", at,
-                          axis - first, at, at, axis - first);
+    map.address += Along(axis, axis - first, QUADRA_TEXT(R"($at -= before_$i;
+inside = inside && $at >= 0 && $at < length_$i;
+)"));
   }
   KernelDesc& desc =
       AddIndexMap(context, "pad", map, node.inputs[0], in, node.outputs[0], out, list);

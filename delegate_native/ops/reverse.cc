@@ -24,8 +24,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   IndexMap map;
   map.keeps_channels = true;
   for (int axis : node.attributes.Ints("axes")) {
-    map.address +=
-        TextOf("%s = last_%d - %s;\n", PlaceName(axis), axis - kFirstAxis, PlaceName(axis));
+    map.address += Along(axis, axis - kFirstAxis, "$at = last_$i - $at;\n");
     map.keeps_channels &= axis != 3;
   }
   KernelDesc& desc =

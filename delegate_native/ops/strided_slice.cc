@@ -177,9 +177,8 @@ void AddOuterSlice(const KernelContext& context, SlicePlaces places, int from,
   map.keeps_channels = *places.stride_of(3) == 1 && *places.start_of(3) % 4 == 0;
   for (int axis = kFirstAxis; axis < 4; ++axis) {
     if (*places.stride_of(axis) == 1 && *places.start_of(axis) == 0) continue;
-    const char* at = PlaceName(axis);
     map.address +=
-        TextOf("%s = %s * stride_%d + start_%d;\n", at, at, axis - kFirstAxis, axis - kFirstAxis);
+        Along(axis, axis - kFirstAxis, QUADRA_TEXT("$at = $at * stride_$i + start_$i;\n"));
   }
   KernelDesc& desc = AddIndexMap(context, "outer_slice", map, from, from_shape, to, to_shape, list);
   for (int axis = kFirstAxis; axis < 4; ++axis) {

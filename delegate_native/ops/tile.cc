@@ -52,8 +52,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   IndexMap map;
   for (int axis = kFirstAxis; axis < 4; ++axis) {
     if (in.axis(axis) == out.axis(axis)) continue;
-    map.address +=
-        TextOf("%s = %s %% length_%d;\n", PlaceName(axis), PlaceName(axis), axis - kFirstAxis);
+    map.address += Along(axis, axis - kFirstAxis, "$at = $at % length_$i;\n");
   }
   map.keeps_channels = in.c == out.c;
   KernelDesc& desc =

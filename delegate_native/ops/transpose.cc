@@ -59,8 +59,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   for (int axis = kFirstAxis; axis < 4; ++axis) {
     const int source = SourceOf(node, axis);
     if (source == axis) continue;
-    map.address += TextOf("int was_%d = %s;\n", axis - kFirstAxis, PlaceName(axis));
-    moves += Format("%s = was_%d;\n", PlaceName(source), axis - kFirstAxis);
+    map.address += Along(axis, axis - kFirstAxis, "int was_$i = $at;\n");
+    moves += Along(source, axis - kFirstAxis, "$at = was_$i;\n");
   }
   map.address += moves;
   map.keeps_channels = SourceOf(node, 3) == 3;
