@@ -6,7 +6,6 @@
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
-#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -94,6 +93,8 @@ continue;
 constexpr const char* kAllSlices = QUADRA_CPU_TEXT(R"(
 int x = GLOBAL_X, y = GLOBAL_Y, b0 = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || b0 >= dst_b) { return; }
+for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s) {
+$quads$body}
 )");
 constexpr const char* kAlongPixels = QUADRA_TEXT(R"(
 int batch = s / dst_s;
@@ -152,9 +153,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
         text.Set("better", "(v ${least:>,<} most) | ((v == v) & (most != most))");
         quads = text.Set("least", least);
       }
-      desc.body =
-          kAllSlices +
-          Block(QUADRA_TEXT("for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s)"), quads + body);
+      desc.body = Text(kAllSlices).Set("quads", quads).Set("body", body);
       desc.Grid(out.w, out.h, out.b);
     } else {
       LoopOverResults(context, out, "", body.c_str(), &desc);

@@ -3,10 +3,10 @@
 #include "delegate_native/ops/computed_weights.h"
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/graph/window.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/transpose_conv.h"
-#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -28,8 +28,9 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// What dense products begin with: the weights of the slice's four channels; and a tap's product.
-constexpr const char* kChannels = QUADRA_TEXT(R"(
+// Loops over taps j, k, of which `transposed` ones meet a result with every stride-th weight, with
+// the weights of the slice's four channels.
+constexpr const char* kDense = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int first = (s - batch * dst_s) * 4;
     int o0 = first * weights_s;
@@ -37,38 +38,30 @@ constexpr const char* kChannels = QUADRA_TEXT(R"(
     int o2 = min(first + 2, weights_b - 1) * weights_s;
     int o3 = min(first + 3, weights_b - 1) * weights_s;
     sum4_t sum = vec4(0.0f);
-)");
-constexpr const char* kProduct = QUADRA_TEXT(R"(
+$if(transposed)
+for (int j = (y + before_y) % stride_y; j < min(weights_h, y + before_y + 1); j += stride_y) {
+int from_y = (y + before_y - j) / stride_y;
+for (int k = (x + before_x) % stride_x; k < min(weights_w, x + before_x + 1); k += stride_x) {
+int from_x = (x + before_x - k) / stride_x;
+$end
+$if(!transposed)
+for (int j = 0; j < weights_h; ++j) {
+int from_y = y * stride_y + j * dilation_y - before_y;
+for (int k = 0; k < weights_w; ++k) {
+int from_x = x * stride_x + k * dilation_x - before_x;
+$end
+if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w) {
+
           for (int i = 0; i < src_s; ++i) {
             sum4_t v = read_src(from_x, from_y, batch * src_s + i);
             sum += vec4(dot(v, read_weights(k, j, o0 + i)), dot(v, read_weights(k, j, o1 + i)),
                         dot(v, read_weights(k, j, o2 + i)), dot(v, read_weights(k, j, o3 + i)));
           }
-)");
-
-// The loops over taps j, k, and the pixel of the source that meets one.
-struct Taps {
-  const char *rows, *row, *columns, *column;
-};
-constexpr Taps kSliding = {QUADRA_TEXT("for (int j = 0; j < weights_h; ++j)"),
-                           QUADRA_TEXT("int from_y = y * stride_y + j * dilation_y - before_y;\n"),
-                           QUADRA_TEXT("for (int k = 0; k < weights_w; ++k)"),
-                           QUADRA_TEXT("int from_x = x * stride_x + k * dilation_x - before_x;\n")};
-// Every stride-th weight meets a result.
-constexpr Taps kTransposed = {
-    QUADRA_TEXT(
-        "for (int j = (y + before_y) % stride_y; j < min(weights_h, y + before_y + 1); j += stride_y)"),
-    QUADRA_TEXT("int from_y = (y + before_y - j) / stride_y;\n"),
-    QUADRA_TEXT(
-        "for (int k = (x + before_x) % stride_x; k < min(weights_w, x + before_x + 1); k += stride_x)"),
-    QUADRA_TEXT("int from_x = (x + before_x - k) / stride_x;\n")};
-
-std::string Dense(const Taps& taps) {
-  const std::string product = Block(
-      QUADRA_TEXT("if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w)"), kProduct);
-  return kChannels + Block(taps.rows, taps.row + Block(taps.columns, taps.column + product)) +
-         "write_dst(sum, x, y, s);\n";
 }
+}
+}
+write_dst(sum, x, y, s);
+)");
 
 // Channel c of the result is of the source's channel c / multiplier.
 constexpr const char* kDepthwise = QUADRA_TEXT(R"(
@@ -112,7 +105,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("before_x", window.pad_left);
   if (depthwise) desc.Int("multiplier", out.c / in.c);
   desc.trips = int64_t{weights.h} * weights.w * (depthwise ? 5 : in.slices() + 1);
-  const std::string body = depthwise ? kDepthwise : Dense(kSliding);
+  const std::string body = Text(depthwise ? kDepthwise : kDense).Set("transposed", false);
   LoopOverResults(context, out, "", body.c_str(), &desc);
   return Status();
 }
@@ -133,7 +126,7 @@ Status TransposedKernels(const KernelContext& context, const Graph& graph, const
   desc.Int("before_x", transposed.x.cut);
   desc.trips = int64_t{CeilDiv(weights.h, transposed.y.stride)} *
                CeilDiv(weights.w, transposed.x.stride) * (in.slices() + 1);
-  LoopOverResults(context, out, "", Dense(kTransposed).c_str(), &desc);
+  LoopOverResults(context, out, "", Text(kDense).Set("transposed", true).str().c_str(), &desc);
   return Status();
 }
 

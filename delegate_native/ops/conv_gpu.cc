@@ -9,7 +9,7 @@
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/split_sums.h"
-#include "delegate_native/ops/unroll.h"
+#include "delegate_native/ops/loop.h"
 
 namespace quadra {
 namespace {
@@ -127,8 +127,8 @@ std::string AddSlices(const QuadTile& t, const char* read) {
   if (t.split_bits > 0) return Text(kSharedLoop).Set("step", step).Set("products", products);
   const char* const end =
       t.is_serial() ? "int end = inside ? at + run : at;\n" : "int end = at + run;\n";
-  if (t.channels > 0) return end + Block("", "int i = at;\n" + products.str());
-  return end + Loop(t.is_serial(), "i", "at", "i < end", step, products);
+  if (t.channels == 0) return end + Loop(t.is_serial(), "i", "at", "i < end", step, products);
+  return end + Text(" {\nint i = at;\n$products}\n").Set("products", products).str();
 }
 
 // Where the window is the pixel itself.

@@ -12,7 +12,7 @@
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_cpu.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/unroll.h"
+#include "delegate_native/ops/loop.h"
 #include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
 

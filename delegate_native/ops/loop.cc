@@ -1,13 +1,9 @@
-#include "delegate_native/ops/unroll.h"
+#include "delegate_native/ops/loop.h"
 
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 
 namespace quadra {
-
-std::string Block(const char* head, const std::string& body) {
-  return head + (" {\n" + body) + "}\n";
-}
 
 std::string Loop(bool serial, const char* i, const char* from, const char* more, int step,
                  const std::string& body) {

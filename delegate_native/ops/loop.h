@@ -1,13 +1,10 @@
-// Braces around parts of kernels' texts.
-#ifndef QUADRA_OPS_UNROLL_H_
-#define QUADRA_OPS_UNROLL_H_
+// Loops of kernels that also run where work-items are lanes of a vector.
+#ifndef QUADRA_OPS_LOOP_H_
+#define QUADRA_OPS_LOOP_H_
 
 #include <string>
 
 namespace quadra {
-
-// `head { body }`: what writes the opening brace writes the closing one.
-std::string Block(const char* head, const std::string& body);
 
 // for (int `i` = `from`; `more`; `i` += `step`) { body }. Where work-items run one after another,
 // as lanes of a vector, the test is behind the body, which so runs at least once: a body that
@@ -20,4 +17,4 @@ std::string Loop(bool serial, const char* i, const char* from, const char* more,
 
 }  // namespace quadra
 
-#endif  // QUADRA_OPS_UNROLL_H_
+#endif  // QUADRA_OPS_LOOP_H_
