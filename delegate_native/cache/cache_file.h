@@ -13,7 +13,7 @@
 #include <string>
 
 #include "delegate_native/base/status.h"
-#include "delegate_native/plan/make_plan.h"
+#include "delegate_native/plan/plan_bytes.h"
 
 namespace quadra {
 

@@ -26,6 +26,8 @@ struct Value {
   Element element = Element::kFloat32;
   bool float32 = false;   // its floats are kept as such, whatever the plan's precision
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
+  bool dense = false;     // in memory as the interpreter has it, not in slices of four channels
+  int copy_of = 0;  // one more than the number of the model's tensor whose copy it is; 0: of none
 };
 
 // An elementwise op that was merged into its producer: runs on each result before it is stored.
@@ -45,6 +47,7 @@ struct Node {
   std::vector<FusedStep> fused;
   std::vector<int> sources;  // indices of the model's nodes that this one stands for
   bool float32 = false;      // computed so, whatever the plan's precision
+  bool plain = false;        // by the op's plainest kernels, which no driver optimises
 };
 
 class Graph {

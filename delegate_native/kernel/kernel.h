@@ -62,6 +62,16 @@ struct SharedArg {
   int count = 0;
 };
 
+// The kernels of a program are all of one.
+struct Variant {
+  bool float32 = false;      // its text and constants are, whatever the plan's precision
+  bool unoptimised = false;  // by the driver's compiler
+
+  bool operator==(const Variant& other) const {
+    return float32 == other.float32 && unoptimised == other.unoptimised;
+  }
+};
+
 struct KernelDesc {
   std::string name;  // of the op or variant: "conv2d", names the kernel's file
   std::vector<TensorArg> tensors;
@@ -76,8 +86,7 @@ struct KernelDesc {
   int grid[3] = {1, 1, 1};   // work-items; rounded up to groups when launched, bodies guard
   int group[3] = {1, 1, 1};  // work-items of a group
   int64_t trips = 0;         // of all loops of one work-item together, where they may be many
-  bool float32 = false;      // its text and constants are, whatever the plan's precision
-  bool unoptimised = false;  // by the driver's compiler
+  Variant variant;
   bool shares_sums = false;  // its work-items, in a group that must be as it is
   bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
 
@@ -108,6 +117,8 @@ struct KernelDesc {
   }
   void Grid(int x, int y, int z) { grid[0] = x, grid[1] = y, grid[2] = z; }
   void Group(int x, int y, int z) { group[0] = x, group[1] = y, group[2] = z; }
+  // Whether work-items know nothing of each other: any group gives the same numbers.
+  bool HasFreeGroup() const { return shared.empty() && !outlined; }
 };
 
 }  // namespace quadra

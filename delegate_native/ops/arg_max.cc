@@ -183,6 +183,7 @@ const Op kArgMaxOp = {
     .result = Result::kDeclared,
     .max_rank = kMostRank,
     .asks_for_rank = true,
+    .makes_places = true,
     .size_input = 1,
 };
 

@@ -9,6 +9,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
+#include "delegate_native/ops/border_kernels.h"
 
 namespace quadra {
 namespace {
@@ -208,6 +209,11 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
   const Op* op = FindOp(node.op);
   const Value& out = graph.value(node.outputs[0]);
   const Shape& shape = out.shape;
+  const bool comes_in = graph.value(node.inputs[0]).dense;
+  if (comes_in || out.dense) {
+    list->kernels.push_back((comes_in ? ToSlices : FromSlices)(context, graph, node));
+    return Status();
+  }
   KernelDesc& kernel = list->Add(node.op.c_str());
   kernel.Write("dst", node.outputs[0]);
   StepWriter writer(context, graph, out, &kernel, 0);

@@ -239,11 +239,15 @@ constexpr Op Activating(Op op) {
   op.params_bytes = sizeof(TfLiteFusedActivation);
   return op;
 }
+constexpr Op Jumping(Op op) {
+  op.jumps = true;
+  return op;
+}
 constexpr Op Comparison(const char* name, int16_t builtin, const char* formula,
                         Elements takes = kOrdered) {
   Op op = Row(name, builtin, 4, 2, takes, formula);
   op.result = Result::kBool;
-  return op;
+  return Jumping(op);
 }
 // A row whose results are known where its operands are.
 constexpr Op Known(int64_t (*int_value)(int64_t, int64_t), Op op) {
@@ -297,11 +301,12 @@ const Op kElementwiseOps[] = {
         QUADRA_TEXT("int_power($a, $b)")),
     Row("squared_difference", kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
         QUADRA_TEXT("($a - $b) * ($a - $b)")),
-    Known(FloorDiv,
-          Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
-              QUADRA_TEXT("floor_quotient($a, $b)"), QUADRA_TEXT("int_floor_div($a, $b)"))),
-    Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers, QUADRA_TEXT("floor_mod($a, $b)"),
-        QUADRA_TEXT("($a - $b * int_floor_div($a, $b))")),
+    Known(FloorDiv, Jumping(Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
+                                QUADRA_TEXT("floor_quotient($a, $b)"),
+                                QUADRA_TEXT("int_floor_div($a, $b)")))),
+    Jumping(Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers,
+                QUADRA_TEXT("floor_mod($a, $b)"),
+                QUADRA_TEXT("($a - $b * int_floor_div($a, $b))"))),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
     Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
         QUADRA_TEXT("above($a, vec4(0.0f)) + $b * below($a, vec4(0.0f))")),
@@ -327,12 +332,12 @@ const Op kElementwiseOps[] = {
      .max_rank = kMostRank},
 
     Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, "magnitude($a)", "max($a, -$a)"),
-    Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)"),
+    Jumping(Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)")),
     Unary("cos", kTfLiteBuiltinCos, 2, "cosine($a)"),
     Unary("elu", kTfLiteBuiltinElu, 1,
           QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), exp_less_one($a), $a)")),
     Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)"),
-    Unary("floor", kTfLiteBuiltinFloor, 1, "floor($a)"),
+    Jumping(Unary("floor", kTfLiteBuiltinFloor, 1, "floor($a)")),
     // Far below 0 the second factor is 0, as on the CPU.
     With(ImportGelu, "",
          Unary("gelu", kTfLiteBuiltinGelu, 2, QUADRA_TEXT("vec4(0.5f) * $a * one_and_erf($a)")),
@@ -367,12 +372,12 @@ const Op kElementwiseOps[] = {
      .max_rank = kMostRank,
      .copies = HasNoLimits},
     // To the even one of two neighbours.
-    Unary("round", kTfLiteBuiltinRound, 1, QUADRA_TEXT("round_even($a)")),
+    Jumping(Unary("round", kTfLiteBuiltinRound, 1, QUADRA_TEXT("round_even($a)"))),
     Unary("rsqrt", kTfLiteBuiltinRsqrt, 3, QUADRA_TEXT("vec4(1.0f) / sqrt($a)")),
-    Row("sign", kTfLiteBuiltinSign, 2, 1, kNumbers,
-        QUADRA_TEXT("choose(is_number($a), to_float(is_less(vec4(0.0f), $a) - is_less($a, "
-                    "vec4(0.0f))), $a)"),
-        QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))")),
+    Jumping(Row("sign", kTfLiteBuiltinSign, 2, 1, kNumbers,
+                QUADRA_TEXT("choose(is_number($a), to_float(is_less(vec4(0.0f), $a) - is_less($a, "
+                            "vec4(0.0f))), $a)"),
+                QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))"))),
     Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)"),
     Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
     Row("zeros_like", kTfLiteBuiltinZerosLike, 1, 1, kAllElements, "vec4(0.0f)", "ivec4(0)"),

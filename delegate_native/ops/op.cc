@@ -168,6 +168,14 @@ TensorLayout KernelContext::LayoutOf(const Shape& shape, Element element, bool c
   return layout;
 }
 
+TensorLayout KernelContext::DenseLayout(const Value& value) {
+  TensorLayout layout;
+  layout.kind = TensorLayout::Kind::kDenseBuffer;
+  layout.cell = CellOfInput(value.element);
+  layout.shape = value.shape;
+  return layout;
+}
+
 Dialect KernelContext::DialectOf() const {
   Dialect dialect;
   dialect.language = gpu->api == Api::kGles ? Language::kGles : Language::kOpenCl;

@@ -30,8 +30,11 @@ struct KernelContext {
   // The same for a kernel's text. Constant operands are read rarely and are small: always buffers.
   TensorLayout LayoutOf(const Shape& shape, Element element, bool constant, bool float32) const;
   TensorLayout LayoutOf(const Value& value) const {
-    return LayoutOf(value.shape, value.element, value.constant != nullptr, value.float32);
+    return value.dense
+               ? DenseLayout(value)
+               : LayoutOf(value.shape, value.element, value.constant != nullptr, value.float32);
   }
+  static TensorLayout DenseLayout(const Value& value);
   // The same; float32: with that precision.
   KernelContext For(bool float32) const { return {gpu, float32 ? Precision::kF32 : precision}; }
   // The language, and how the device wants it written.
@@ -115,7 +118,9 @@ struct Op {
   // Each number of the results is one of an input's, or 0; what quantised inputs can hold, they
   // can.
   bool moves = false;
-  // The input of the graph's node that says where numbers are: none is beyond 32 bits.
+  bool jumps = false;         // a result may be far off where an operand hardly differs
+  bool makes_places = false;  // its results say where numbers are: none is beyond 32 bits
+  // The input of the graph's node that says so.
   int8_t place_input = -1;
   // The input of the TFLite node whose numbers give the result its size (tflite/op_names.h).
   int8_t size_input = kNoSizeInput;

@@ -2,6 +2,9 @@
 #ifndef QUADRA_PASSES_PASSES_H_
 #define QUADRA_PASSES_PASSES_H_
 
+#include <string>
+#include <vector>
+
 #include "delegate_native/base/function.h"
 #include "delegate_native/graph/graph.h"
 
@@ -14,7 +17,7 @@ int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);
 int FoldPadding(Graph* graph);
 // Not of the pipeline: marks the nodes that a plan of half precision keeps in float32, and returns
-// how many. What passes between them and others is not yet converted (session/hold_float32.h).
+// how many. What passes between them and others is not yet converted (HoldFloat32).
 int KeepBeyondHalf(Graph* graph);
 int MergeChannelPadding(Graph* graph);
 int MergeElementwise(Graph* graph, const Fits& fits);
@@ -29,6 +32,29 @@ int SplitPixelDepthwise(Graph* graph);
 
 // Before the pipeline: numbers of 64 bits become ints. An error is one of InferShapes.
 Status SplitInt64(Graph* graph);
+
+// After the pipeline: marks the nodes that stand for one of the model's nodes in `list` ("3,7-9"),
+// and their operands and results. A plan of half precision stores and computes these in float32.
+void HoldFloat32(const std::string& list, Graph* graph);
+
+// After all others, for the planner: the graph's inputs and outputs become dense values
+// (Value::dense), which nodes of their own bring to the others and back.
+void AddBorders(Graph* graph);
+// After AddBorders: each of the graph's `tensors` that a node stores is also copied
+// (Value::copy_of).
+void CopyTensors(Graph* graph);
+
+// Two copies that should be the same.
+struct Check {
+  int node = 0;        // of the graph: its results are the first copies
+  float step = 0.0f;   // of the grid that results are on, and may be one beside; 0: of none
+  bool jumps = false;  // some results may be far off where an operand hardly differs
+};
+
+// After AddBorders: each node is there twice, as it was and as a plain one (Node::plain), and both
+// results are copied: those of checks[i] have the numbers 2 i and 2 i + 1 (Value::copy_of less
+// one). Later nodes read the plain one's. Nothing writes the graph's outputs.
+void ComputeTwice(Graph* graph, std::vector<Check>* checks);
 
 }  // namespace quadra
 

@@ -105,6 +105,33 @@ bool Bypass(Graph* graph, int i) {
   return true;
 }
 
+ValueId AddDense(Graph* graph, ValueId like, std::string name, int copy_of) {
+  Value value;
+  value.name = std::move(name);
+  value.shape = graph->shape(like);
+  value.rank = graph->value(like).rank;
+  if (!IsFloat(graph->value(like).element)) value.element = Element::kInt32;
+  value.dense = true;
+  value.copy_of = copy_of;
+  return graph->AddValue(std::move(value));
+}
+
+Node& AddCopy(const Graph& graph, ValueId from, ValueId to, std::vector<Node>* nodes) {
+  Node node;
+  node.op = "copy";
+  node.inputs = {from};
+  node.outputs = {to};
+  node.float32 = graph.value(from).float32;
+  nodes->push_back(std::move(node));
+  return nodes->back();
+}
+
+Node& AddCopyOf(ValueId from, int copy_of, size_t at, Graph* graph, std::vector<Node>* nodes) {
+  Node& node = AddCopy(*graph, from, AddDense(graph, from, "copy", copy_of), nodes);
+  node.sources = (*nodes)[at].sources;
+  return node;
+}
+
 int RemoveDeadNodes(Graph* graph) {
   int removed = 0;
   for (size_t i = graph->nodes.size(); i-- > 0;) {

@@ -2,6 +2,7 @@
 #ifndef QUADRA_PASSES_REWRITE_H_
 #define QUADRA_PASSES_REWRITE_H_
 
+#include <string>
 #include <vector>
 
 #include "delegate_native/graph/graph.h"
@@ -43,6 +44,14 @@ void AddSources(const Node& from, Node* node);
 // Takes node `i` out, whose result equals its first input: readers read that. False where the
 // result has to stay: a graph output that no other node can make, a rank that a reader asks for.
 bool Bypass(Graph* graph, int i);
+
+// A dense value like this one (Value::dense), of floats or of ints of 32 bits.
+ValueId AddDense(Graph* graph, ValueId like, std::string name, int copy_of = 0);
+
+// Appends a node that copies a value, as exactly as that is kept.
+Node& AddCopy(const Graph& graph, ValueId from, ValueId to, std::vector<Node>* nodes);
+// The same to a dense value; for the model's nodes that (*nodes)[at] stands for.
+Node& AddCopyOf(ValueId from, int copy_of, size_t at, Graph* graph, std::vector<Node>* nodes);
 
 // Takes nodes out whose results nobody reads; returns how many.
 int RemoveDeadNodes(Graph* graph);

@@ -72,8 +72,7 @@ class Splitter {
     }
     for (const Node& node : graph_.nodes) {
       const bool from_float = node.op == "to_int" && IsFloat(graph_.value(node.inputs[0]).element);
-      const bool is_place = node.op == "arg_max" || node.op == "shape_of";
-      take(node.outputs[0], from_float || (ReadsWide(node) && !is_place));
+      take(node.outputs[0], from_float || (ReadsWide(node) && !OpOf(node).makes_places));
     }
     return any;
   }
@@ -81,8 +80,10 @@ class Splitter {
   // Whether the results differ where all of operand i is not known.
   bool Asks(const Node& node, size_t i) {
     const Op& op = OpOf(node);
-    if (IsPlace(node, i) || node.op == "to_bool" || node.op == "shape_of") return false;
-    if (op.result == Result::kBool) return !IsWithinInts(graph_.value(node.inputs[1 - i]));
+    if (IsPlace(node, i)) return false;
+    if (op.result == Result::kBool) {
+      return node.inputs.size() == 2 && !IsWithinInts(graph_.value(node.inputs[1 - i]));
+    }
     return !IsInt64(graph_.value(node.outputs[0])) || words(node.outputs[0]).is_exact;
   }
 

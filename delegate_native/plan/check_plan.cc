@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "delegate_native/plan/dispatch_group.h"
-#include "delegate_native/plan/make_plan.h"
+#include "delegate_native/plan/plan_bytes.h"
 
 namespace quadra {
 namespace {
@@ -101,14 +101,13 @@ class Checker {
            fb::BufferKind_Image;
   }
 
-  // Whole groups of the size that the kernel's text says; a free one's cover the grid, and no more.
+  // Whole groups of the size that the kernel's text says; they cover the grid, and no more.
   bool IsGrouped(const fb::Dispatch& dispatch) const {
-    const flatbuffers::Vector<int32_t>* grid = dispatch.grid();
-    if (grid && grid->size() > 0 && !ArePositive(grid, 3)) return false;
+    if (!ArePositive(dispatch.grid(), 3)) return false;
     for (unsigned axis = 0; axis < 3; ++axis) {
       const int32_t all = dispatch.global()->Get(axis), own = dispatch.local()->Get(axis);
       if (all % own != 0) return false;
-      const int32_t idle = HasFreeGroup(dispatch) ? all - grid->Get(axis) : 0;
+      const int32_t idle = all - dispatch.grid()->Get(axis);
       if (idle < 0 || idle >= own) return false;
     }
     const std::string text =

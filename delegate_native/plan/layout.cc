@@ -62,41 +62,18 @@ void Store(const std::vector<float>& floats, bool half, uint8_t* to) {
 
 }  // namespace
 
-Layout::Layout(const Graph& graph, const GpuInfo& gpu, Precision precision) : gpu_(gpu) {
-  context_.gpu = &gpu_;
-  context_.precision = precision;
-  for (const Value& value : graph.values) {
-    Add(value.name, context_.LayoutOf(value));
-    tensors_.back().constant = value.constant;
+Layout::Layout(const KernelContext& context, const Graph& graph, const std::vector<Value>& scratch)
+    : context_(context), gpu_(*context.gpu) {
+  for (const std::vector<Value>* values : {&graph.values, &scratch}) {
+    for (const Value& value : *values) {
+      PlacedTensor tensor;
+      tensor.name = value.name;
+      tensor.layout = context_.LayoutOf(value);
+      tensor.constant = value.constant;
+      tensor.copy_of = value.copy_of;
+      tensors_.push_back(std::move(tensor));
+    }
   }
-}
-
-int Layout::Add(const std::string& name, const TensorLayout& layout) {
-  PlacedTensor tensor;
-  tensor.name = name;
-  tensor.layout = layout;
-  tensors_.push_back(std::move(tensor));
-  return size() - 1;
-}
-
-int Layout::AddSlices(const std::string& name, const Shape& shape, Element element, bool float32) {
-  return Add(name, context_.LayoutOf(shape, element, /*constant=*/false, float32));
-}
-
-int Layout::AddInput(const std::string& name, const Shape& shape, Element element) {
-  const int added = AddDense(name, shape, element);
-  tensors_.back().layout.cell = CellOfInput(element);
-  return added;
-}
-
-int Layout::AddDense(const std::string& name, const Shape& shape, Element element, int copy_of) {
-  TensorLayout layout;
-  layout.kind = Kind::kDenseBuffer;
-  layout.cell = CellOf(element, /*half=*/false);
-  layout.shape = shape;
-  const int added = Add(name, layout);
-  tensors_.back().copy_of = copy_of;
-  return added;
 }
 
 Status Layout::Place(const std::vector<KernelDesc>& kernels) {

@@ -14,14 +14,9 @@ namespace quadra {
 
 class Layout {
  public:
-  // The graph's values get the ids 0, 1, …; further tensors the ids after them.
-  Layout(const Graph& graph, const GpuInfo& gpu, Precision precision);
+  // The graph's values get the ids 0, 1, …; those between a node's kernels the ids after them.
+  Layout(const KernelContext& context, const Graph& graph, const std::vector<Value>& scratch);
 
-  int size() const { return static_cast<int>(tensors_.size()); }
-  int AddSlices(const std::string& name, const Shape& shape, Element element, bool float32);
-  int AddInput(const std::string& name, const Shape& shape, Element element);
-  // `copy_of`: as in the plan. All copies share one buffer.
-  int AddDense(const std::string& name, const Shape& shape, Element element, int copy_of = 0);
   const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }
 
   // Decides lifetimes, buffers and offsets from the kernels in the order of their dispatch, which
@@ -70,7 +65,6 @@ class Layout {
   };
 
   const PlacedTensor& at(int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
-  int Add(const std::string& name, const TensorLayout& layout);
   void Write(const Piece& piece, uint8_t* to) const;
   void FindLifetimes(const std::vector<KernelDesc>& kernels);
   Status PlaceActivations();
@@ -80,8 +74,8 @@ class Layout {
   int AddRegion(int buffer, uint64_t offset, uint64_t bytes);
   int AddConstantRegion(uint64_t bytes);
 
+  const KernelContext& context_;
   const GpuInfo& gpu_;
-  KernelContext context_;
   std::vector<PlacedTensor> tensors_;
   std::vector<PlannedBuffer> buffers_;
   std::vector<fb::Region> regions_;

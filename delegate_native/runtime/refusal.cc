@@ -9,7 +9,8 @@ namespace {
 int MostItems(const fb::Dispatch& dispatch, const Build& build) {
   const Group group = GroupOf(dispatch);
   int most = static_cast<int>(ItemsOf(group)) / 2;
-  if (!HasFreeGroup(dispatch) || most == 0 || !build.Compiles(dispatch, Shrunk(group, 1))) return 0;
+  if (!dispatch.has_free_group() || most == 0) return 0;
+  if (!build.Compiles(dispatch, Shrunk(group, 1))) return 0;
   while (most > 1 && !build.Compiles(dispatch, Shrunk(group, most))) most /= 2;
   return most;
 }

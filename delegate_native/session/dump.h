@@ -8,7 +8,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/graph.h"
-#include "delegate_native/plan/make_plan.h"
+#include "delegate_native/plan/plan_bytes.h"
 
 namespace quadra {
 

@@ -22,7 +22,7 @@ bool ShrinkGroups(const Refused& refused, Revision* next) {
   groups.resize(refused.plan.dispatches()->size());
   for (const Refusal::Dispatch& one : refused.refusal.dispatches) {
     const fb::Dispatch& dispatch = refused.At(one.index);
-    if (one.most_items == 0 || !HasFreeGroup(dispatch)) return false;
+    if (one.most_items == 0 || !dispatch.has_free_group()) return false;
     const Group group = GroupOf(dispatch), less = Shrunk(group, one.most_items);
     bool fits = less != group;
     for (unsigned axis = 0; axis < 3; ++axis) {
@@ -63,7 +63,7 @@ bool StopSharing(const Refused& refused, Revision* next) {
 bool LimitGroups(const Refused& refused, Revision* next) {
   for (const Refusal::Dispatch& one : refused.refusal.dispatches) {
     const fb::Dispatch& dispatch = refused.At(one.index);
-    if (HasFreeGroup(dispatch) || one.most_items == 0 ||
+    if (dispatch.has_free_group() || one.most_items == 0 ||
         one.most_items >= next->request.most_items) {
       continue;
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "delegate_native/passes/passes.h"
 #include "delegate_native/session/io_memory.h"
 
 namespace quadra {
@@ -21,9 +22,15 @@ float FloatOf(int32_t bits) {
 
 class Comparison {
  public:
-  Comparison(const fb::Plan& plan, const std::vector<Check>& checks, bool half,
-             const std::string& driver, std::unique_ptr<Miscompiled>* found)
-      : plan_(plan), checks_(checks), half_(half), driver_(driver), found_(found) {}
+  Comparison(const fb::Plan& plan, const std::vector<Check>& checks,
+             const std::vector<int>& dispatch_of_node, bool half, const std::string& driver,
+             std::unique_ptr<Miscompiled>* found)
+      : plan_(plan),
+        checks_(checks),
+        dispatch_of_node_(dispatch_of_node),
+        half_(half),
+        driver_(driver),
+        found_(found) {}
 
   // TakeTensor of a Comparison.
   static Status Take(void* who, unsigned tensor, const std::vector<int32_t>& numbers) {
@@ -71,7 +78,7 @@ class Comparison {
       if (!(off <= difference)) difference = off;
     }
     if (differ <= (check.jumps ? plain.size() / kOneIn : 0)) return;
-    const auto& nodes = *plan_.dispatches()->Get(static_cast<unsigned>(check.first))->nodes();
+    const auto& nodes = *DispatchAt(dispatch_of_node_[static_cast<size_t>(check.node)]).nodes();
     auto one = std::make_unique<Miscompiled>();
     one->nodes.assign(nodes.data(), nodes.data() + nodes.size());
     one->why = TextOf(
@@ -82,11 +89,16 @@ class Comparison {
     found_->swap(one);
   }
 
+  const fb::Dispatch& DispatchAt(int i) const {
+    return *plan_.dispatches()->Get(static_cast<unsigned>(i));
+  }
+
   // Which of a node's kernels is wrong their result does not tell.
   std::string KernelsOf(const Check& check) const {
+    const int* const first = &dispatch_of_node_[static_cast<size_t>(check.node)];
     std::string names, last;
-    for (int i = check.first; i < check.end; ++i) {
-      const std::string entry = plan_.dispatches()->Get(static_cast<unsigned>(i))->entry()->str();
+    for (int i = first[0]; i < first[1]; ++i) {
+      const std::string entry = DispatchAt(i).entry()->str();
       if (entry == last) continue;  // another part of its grid
       if (!last.empty()) names += ", ";
       names += last = entry;
@@ -96,6 +108,7 @@ class Comparison {
 
   const fb::Plan& plan_;
   const std::vector<Check>& checks_;
+  const std::vector<int>& dispatch_of_node_;
   const bool half_;
   const std::string& driver_;
   std::unique_ptr<Miscompiled>* const found_;
@@ -127,12 +140,15 @@ void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memor
 
 }  // namespace
 
-Status SelfCheck(const Graph& graph, const std::vector<Port>& inputs, const GpuInfo& target,
+Status SelfCheck(Graph* graph, const std::vector<Port>& inputs, const GpuInfo& target,
                  const PlanRequest& request, Backend* backend,
                  std::unique_ptr<Miscompiled>* found) {
   PlanBytes bytes;
   std::vector<Check> checks;
-  QUADRA_RETURN_IF_ERROR(MakeChecks(graph, target, request, &bytes, &checks));
+  std::vector<int> dispatch_of_node;
+  AddBorders(graph);
+  ComputeTwice(graph, &checks);
+  QUADRA_RETURN_IF_ERROR(MakePlan(*graph, target, request, &bytes, &dispatch_of_node));
   const fb::Plan& plan = *fb::GetPlan(bytes.data());
   IoMemory memory(plan);
   Fill(plan, inputs, &memory);
@@ -141,8 +157,8 @@ Status SelfCheck(const Graph& graph, const std::vector<Port>& inputs, const GpuI
   QUADRA_RETURN_IF_ERROR(backend->Load(&plan, nullptr, &executable, &times));
   int launched = 0;
   QUADRA_RETURN_IF_ERROR(executable->LaunchFirst(&launched, &times.refusal));
-  Comparison comparison(plan, checks, request.precision != Precision::kF32, backend->info().driver,
-                        found);
+  Comparison comparison(plan, checks, dispatch_of_node, request.precision != Precision::kF32,
+                        backend->info().driver, found);
   executable->HandOver(Comparison::Take, &comparison);
   return executable->Run(memory.inputs, memory.outputs, nullptr);
 }

@@ -14,7 +14,6 @@
 #include "delegate_native/plan/binaries.h"
 #include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/session/dump.h"
-#include "delegate_native/session/hold_float32.h"
 #include "delegate_native/session/io_numbers.h"
 #include "delegate_native/session/revise.h"
 #include "delegate_native/session/tune.h"
@@ -288,9 +287,12 @@ Status Session::Optimize(Graph* graph) const {
 Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
                             std::unique_ptr<Executable>* executable) {
   times_.plan_us = 0;
+  Graph graph = optimized;
+  AddBorders(&graph);
+  CopyTensors(&graph);
   for (;;) {
     const int64_t start = NowUs();
-    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, request_, plan));
+    QUADRA_RETURN_IF_ERROR(MakePlan(graph, options_.target, request_, plan));
     const int64_t end = NowUs();
     times_.Add("plan", start, end);
     times_.plan_us += end - start;
@@ -318,7 +320,7 @@ Status Session::CheckPrograms(const Graph& imported) {
   Graph optimized = imported;
   QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
   const Status status =
-      SelfCheck(optimized, inputs_, options_.target, request_, backend_.get(), &miscompiled_);
+      SelfCheck(&optimized, inputs_, options_.target, request_, backend_.get(), &miscompiled_);
   const int64_t end = NowUs();
   times_.Add("check", start, end);
   times_.check_us = end - start;

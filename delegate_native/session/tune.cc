@@ -39,7 +39,7 @@ Group GridOf(const fb::Dispatch& dispatch) {
 }
 
 bool AreSame(const fb::Dispatch& a, const fb::Dispatch& b) {
-  return HasFreeGroup(b) && strcmp(a.entry()->c_str(), b.entry()->c_str()) == 0 &&
+  return b.has_free_group() && strcmp(a.entry()->c_str(), b.entry()->c_str()) == 0 &&
          GridOf(a) == GridOf(b);
 }
 
@@ -72,7 +72,7 @@ Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* execu
   std::unique_ptr<IoMemory> memory;  // which kernels may work on
   for (unsigned i = 0; i < count; ++i) {
     const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
-    if (!HasFreeGroup(dispatch)) continue;
+    if (!dispatch.has_free_group()) continue;
     if (!memory) {
       memory = std::make_unique<IoMemory>(plan);
       RunTimes times;  // also shows whether the driver's timers work

@@ -26,7 +26,6 @@ DTYPES: dict[str, np.dtype] = {
 }  # fmt: skip
 Place = tuple[int, int]  # buffer, offset
 _LANES = 4
-_DEQUANTIZE = "dequantize_"  # how the kernel's entry begins that brings in a quantised input, as floats
 
 
 class Buffer(msgspec.Struct):
@@ -119,7 +118,7 @@ class Dispatch(msgspec.Struct):
     global_: Sides = msgspec.field(name="global")
     local: Sides
     nodes: list[int]
-    grid: list[Side] = []  # empty: the group is the kernel's own
+    grid: list[Side] = []  # work-items that are needed; empty in plans of older libraries
 
 
 class Io(msgspec.Struct):
@@ -215,27 +214,28 @@ class Plan(msgspec.Struct, dict=True):
 
     def outside_names(self) -> tuple[list[str], list[str]]:
         """What the model calls the inputs and the outputs: the tensors that kernels bring them to and from. Where the same
-        kernel makes floats of an input's integers, these have its name."""
-        ends = ((self.inputs, True), (self.outputs, False))
-        inputs, outputs = ([self.partner(self.tensors[io.tensor], read) for io in ios] for ios, read in ends)
-        for i, dense in enumerate(self.tensors[io.tensor] for io in self.inputs):
-            readers = self._read.get(dense.place, [])
-            if readers and self.dispatches[readers[0]].entry.startswith(_DEQUANTIZE):
-                inputs[i] = dense.name
-        return inputs, outputs
+        kernel makes floats of an input's bytes, these have its name."""
+        names: tuple[list[str], list[str]] = ([], [])
+        for found, ios, read in zip(names, (self.inputs, self.outputs), (True, False)):
+            for dense in (self.tensors[io.tensor] for io in ios):
+                partner = self.partner(dense, read)
+                makes_floats = partner and dense.dtype.itemsize == 1 and partner.dtype.kind == "f"
+                named = dense if makes_floats else partner
+                found.append(named.name if named else "")
+        return names
 
-    def partner(self, dense: Tensor, read: bool) -> str:
-        """The name of the tensor that the first kernel which reads (or writes) a dense one writes (or reads); empty: none."""
+    def partner(self, dense: Tensor, read: bool) -> Tensor | None:
+        """The tensor that the first kernel which reads (or writes) a dense one writes (or reads)."""
         users = (self._read if read else self._written).get(dense.place, [])
         first = bisect_left(users, dense.first_use)
         if first == len(users) or users[first] > dense.last_use:
-            return ""
+            return None
         number = users[first]
         for region in self.regions_of(self.dispatches[number], written=read):
             for tensor in (self.tensors[index] for index in self._at.get((region.buffer, region.offset), ())):
                 if tensor.first_use <= number <= tensor.last_use:
-                    return tensor.name
-        return ""
+                    return tensor
+        return None
 
 
 def checked(value: dict[str, Any], where: str) -> Plan:

@@ -280,4 +280,5 @@ def _kept(run: RunFolder, partition: int) -> list[tuple[Kept, str]]:
     path = found[0].path.parent / plan_view.FILE
     plan = NamedPlan(path, plan_view.read(path), run).checked()
     copies = (plan.tensors[int(kept.path.stem.removeprefix("tensor_"))] for kept in found)
-    return [(kept, plan.partner(copy, read=False)) for kept, copy in zip(found, copies)]
+    makers = [plan.partner(copy, read=False) for copy in copies]
+    return [(kept, maker.name if maker else "") for kept, maker in zip(found, makers)]

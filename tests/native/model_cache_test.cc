@@ -23,9 +23,11 @@
 #include <vector>
 
 #include "delegate_native/cache/build_id.h"
+#include "delegate_native/passes/passes.h"
 #include "delegate_native/plan/binaries.h"
 #include "delegate_native/plan/check_plan.h"
 #include "delegate_native/plan/dispatch_group.h"
+#include "delegate_native/plan/make_plan.h"
 #include "gtest/gtest.h"
 
 namespace quadra {
@@ -51,7 +53,9 @@ class ModelCacheTest : public testing::Test {
     root_ = name;
     folder_ = root_ + "/kept";
     DecideTarget(&target_);
-    ASSERT_TRUE(MakePlan(GraphOf(kGraph), target_, PlanRequest(), &plan_).ok());
+    Graph graph = GraphOf(kGraph);
+    AddBorders(&graph);
+    ASSERT_TRUE(MakePlan(graph, target_, PlanRequest(), &plan_).ok());
     const fb::Plan& plan = *fb::GetPlan(plan_.data());
     binaries_ = PackBinaries(plan, std::vector<ProgramBinary>(plan.programs()->size(), {kCode, 7}));
   }
@@ -263,7 +267,7 @@ TEST_F(ModelCacheTest, GroupsAreThoseOfTheTextAndCoverTheGrid) {
   const auto said = [&](void (*damage)(int32_t* global, int32_t* local, int32_t* grid)) {
     memcpy(copy, plan_.data(), plan_.size());
     const fb::Dispatch& dispatch = *fb::GetPlan(copy)->dispatches()->Get(1);
-    EXPECT_TRUE(HasFreeGroup(dispatch));
+    EXPECT_TRUE(dispatch.has_free_group());
     damage(numbers(dispatch.global()), numbers(dispatch.local()), numbers(dispatch.grid()));
     return CheckPlan(copy, plan_.size()).message();
   };

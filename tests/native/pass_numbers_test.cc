@@ -34,7 +34,8 @@ void MakeConstantsRandom(Graph* graph, std::mt19937* generator) {
 class PassNumbers : public OnEveryBackend {
  protected:
   // The outputs of `graph`, planned for the backend's device.
-  std::vector<Floats> Run(const Graph& graph, const std::vector<Floats>& inputs) {
+  std::vector<Floats> Run(Graph graph, const std::vector<Floats>& inputs) {
+    AddBorders(&graph);
     PlanBytes plan;
     std::unique_ptr<Executable> executable;
     LoadTimes times;

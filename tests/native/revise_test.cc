@@ -23,9 +23,9 @@ class ARefusedPlan : public testing::Test {
     std::vector<flatbuffers::Offset<fb::Dispatch>> made;
     for (const Planned& one : dispatches) {
       const std::vector<int> local = {64, 1, 1}, grid = {one.grid, 1, 1};
-      made.push_back(fb::CreateDispatchDirect(
-          builder_, Format("%03zu_kernel", made.size()).c_str(), "kernel", 0, "kernel_1", nullptr,
-          &local, &local, nullptr, one.is_free ? &grid : nullptr, one.shares_sums));
+      made.push_back(fb::CreateDispatchDirect(builder_, Format("%03zu_kernel", made.size()).c_str(),
+                                              "kernel", 0, "kernel_1", nullptr, &local, &local,
+                                              nullptr, &grid, one.shares_sums, one.is_free));
     }
     fb::FinishPlanBuffer(builder_, fb::CreatePlanDirect(builder_, 1, "", "", "", "", "", nullptr,
                                                         nullptr, nullptr, nullptr, &made));

@@ -1,9 +1,10 @@
-#include "delegate_native/session/hold_float32.h"
-
+// Each kernel has floats of one width: what nodes of both widths read is converted by a node
+// between them.
 #include <algorithm>
 #include <utility>
 
 #include "delegate_native/base/ranges.h"
+#include "delegate_native/passes/passes.h"
 
 namespace quadra {
 

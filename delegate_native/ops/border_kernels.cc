@@ -1,4 +1,4 @@
-#include "delegate_native/plan/io_kernels.h"
+#include "delegate_native/ops/border_kernels.h"
 
 #include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/texts.h"
@@ -76,18 +76,19 @@ void Shaped(const KernelContext& context, const Shape& shape, const char* tensor
 
 }  // namespace
 
-KernelDesc ToSlices(const KernelContext& context, const Value& made, int dense, int slices,
-                    const Node* dequantize) {
+KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node& node) {
+  const Value& made = graph.value(node.outputs[0]);
   const Shape& shape = made.shape;
-  KernelDesc kernel(dequantize ? "dequantize" : "to_slices");
-  kernel.Read("src", dense);
-  kernel.Write("dst", slices);
+  const bool dequantize = node.attributes.Has("scale");
+  KernelDesc kernel(dequantize ? node.op : "to_slices");
+  kernel.Read("src", node.inputs[0]);
+  kernel.Write("dst", node.outputs[0]);
   const char *type = "num4", *value = "v";
   if (dequantize) {
     type = "ivec4";
     value = "(to_float(v) - vec4(zero)) * vec4(scale)";
     for (const char* name : {"zero", "scale"}) {
-      kernel.Float(name, dequantize->attributes.Float(name));
+      kernel.Float(name, node.attributes.Float(name));
     }
   }
   std::string quads;
@@ -101,17 +102,18 @@ KernelDesc ToSlices(const KernelContext& context, const Value& made, int dense, 
   return kernel;
 }
 
-KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense,
-                      const Node* quantize) {
-  KernelDesc kernel(quantize ? "quantize" : "from_slices");
-  kernel.Read("src", slices);
-  kernel.Write("dst", dense);
+KernelDesc FromSlices(const KernelContext& context, const Graph& graph, const Node& node) {
+  const Shape& shape = graph.shape(node.outputs[0]);
+  const bool quantize = node.attributes.Has("scale");
+  KernelDesc kernel(quantize ? node.op : "from_slices");
+  kernel.Read("src", node.inputs[0]);
+  kernel.Write("dst", node.outputs[0]);
   const char *from = "read_src", *to = "";
   if (quantize) {
     from = "to_int(onto_grid(read_src";
     to = QUADRA_TEXT(", inverse, 1.0f, low, high)) + to_int(vec4(zero))");
     for (const char* name : {"inverse", "zero", "low", "high"}) {
-      kernel.Float(name, quantize->attributes.Float(name));
+      kernel.Float(name, node.attributes.Float(name));
     }
   }
   if (context.gpu->is_cpu()) {
