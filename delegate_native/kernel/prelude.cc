@@ -175,6 +175,13 @@ const PreludePart kPreludeParts[] = {
   return a * scale / (b * scale);
 }
 )")},
+    // Finite numbers as the nearest ones that half has.
+    {"within_half(", QUADRA_TEXT(R"($inline sum4_t within_half(sum4_t v) {
+  sum4_t most = vec4(3.4028235e38f), size = max(v, -v);
+  return choose(is_at_most(size, most), min(max(v, vec4(-65504.0f)), vec4(65504.0f)), v);
+}
+)"),
+     nullptr},
     // `lane` of a sum.
     {"sum_lane(", QUADRA_TEXT(R"($inline sum_t sum_lane(sum4_t v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;

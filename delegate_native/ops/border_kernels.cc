@@ -91,8 +91,12 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
       kernel.Float(name, node.attributes.Float(name));
     }
   }
+  // Large numbers of an input are masks: infinite ones would make NaN of rows that are left out.
+  const bool in_half = context.precision != Precision::kF32 && !made.float32 && !dequantize &&
+                       IsFloat(made.element);
+  if (in_half) type = "sum4_t", value = "within_half(v)";
   std::string quads;
-  if (kHasCpuShapes && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {
+  if (kHasCpuShapes && !in_half && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {
     quads = Text(kReadColours)
                 .Set("numbers", dequantize ? QUADRA_TEXT("(convert_float16(vload16(0, src_data + "
                                                          "first + x * 3)) - zero) * scale")

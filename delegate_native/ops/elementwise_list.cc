@@ -309,7 +309,7 @@ const Op kElementwiseOps[] = {
                 QUADRA_TEXT("($a - $b * int_floor_div($a, $b))"))),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
     Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
-        QUADRA_TEXT("above($a, vec4(0.0f)) + $b * below($a, vec4(0.0f))")),
+        QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), $b * $a, $a)")),
 
     Comparison("equal", kTfLiteBuiltinEqual, QUADRA_TEXT("is_equal($a, $b)"), kAllElements),
     Comparison("not_equal", kTfLiteBuiltinNotEqual, QUADRA_TEXT("1 - is_equal($a, $b)"),

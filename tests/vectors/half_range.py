@@ -25,6 +25,14 @@ def _masked(name: str, least: float, as_tensor: bool = False, scores: Feed = _SC
     return Case("half_range", f"mask_{name}", [mask, scores], build, reference)
 
 
+def _added(least: float) -> Case:
+    """A mask that the caller gives, as decoders have it."""
+    mask = Feed((1, 1, 4, 9), least, 0, step=-least)
+    return Case("half_range", f"mask_input_{least:g}".replace("-", "minus_").replace("+", ""), [mask, _SCORES],
+                lambda m, mask, scores: m.softmax(m.add(scores, mask)),
+                lambda mask, scores: softmax(scores + mask))  # fmt: skip
+
+
 def _selected(least: float) -> Case:
     """A mask that is chosen, not added."""
 
@@ -105,6 +113,7 @@ CASES = [
         _masked(f"tensor_{least:g}".replace("-", "minus_").replace("+", ""), least, True)
         for least in (-1e5, -1e9, -3e38)
     ),
+    *(_added(least) for least in (-1e9, -3.4e38)),
     _masked("of_everything", -1e9, True, Feed((1, 2, 4, 9), -2, 2), Feed((1, 1, 4, 9), 0, 0)),
     _selected(-3.4e38),
     _rms_norm("small", 2),

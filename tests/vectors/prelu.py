@@ -42,5 +42,13 @@ CASES = [
         lambda x: prelu(x, 0.25),
         half=False,
     ),
+    Case(
+        "PRELU",
+        "infinite_slopes",
+        [Feed((1, 3, 3, 4), special=(0.0, -0.0, np.inf, np.nan))],
+        lambda m, x: m.prelu(x, np.float32([[[np.inf, -np.inf, 0.25, 0]]])),
+        lambda x: prelu(x, np.float32([np.inf, -np.inf, 0.25, 0])),
+        half=False,
+    ),
     Case("PRELU", "runtime_alpha", [(1, 4, 4, 6), (1, 1, 6)], lambda m, x, a: m.prelu(x, a), prelu, place="any"),
 ]
