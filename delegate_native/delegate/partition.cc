@@ -173,10 +173,8 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = graph.shape(graph.inputs[i]);
   const int64_t imported = NowUs();
   partition->session = std::make_unique<Session>(std::move(graph), std::move(backend), options);
-  partition->session->times().import_us = imported - start;
-  const Status prepared = partition->session->Prepare(shapes);
-  partition->session->times().Add("import", start, imported);
-  return prepared;
+  partition->session->times().Add({"import", start, imported});
+  return partition->session->Prepare(shapes);
 }
 
 // By the model as it was when the partition was made: so it is the same graph.

@@ -74,18 +74,12 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->EndArray();
   const SessionTimes& times = session.times();
   json->Key("timings_us").BeginObject();
-  json->Key("import").Number(times.import_us);
-  json->Key("passes").Number(times.passes_us);
-  json->Key("plan").Number(times.plan_us);
-  json->Key("compile").Number(times.compile_us);
-  json->Key("upload").Number(times.upload_us);
-  json->Key("first_launch").Number(times.first_launch_us);
-  json->Key("tune").Number(times.tune_us);
-  json->Key("check").Number(times.check_us);
+  constexpr const char* kSteps[] = {"import", "passes",       "plan", "compile",
+                                    "upload", "first_launch", "tune", "check"};
+  for (const char* step : kSteps) json->Key(step).Number(times.SumOf(step));
   json->EndObject();
   json->Key("spans").BeginArray();
-  for (unsigned i = 0; i < times.span_count; ++i) {
-    const SessionTimes::Span& span = times.spans[i];
+  for (const SessionTimes::Span& span : times.spans()) {
     json->BeginObject();
     json->Key("name").Text(span.name);
     json->Key("start_ns").Number(span.start_us * 1000);

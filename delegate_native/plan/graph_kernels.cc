@@ -34,7 +34,7 @@ Status AddKernels(const KernelContext& context, const Graph& graph, int index, G
 }  // namespace
 
 Status MakeGraphKernels(const KernelContext& context, const Graph& graph, GraphKernels* made) {
-  // Of the plainest kernels, each work-item makes one result and shares nothing with others.
+  // Each work-item of the plainest kernels makes one result and shares nothing with others.
   GpuInfo plain_gpu = *context.gpu;
   plain_gpu.vector_width = 4;
   plain_gpu.winograd_channels = GpuInfo::kNever;

@@ -23,7 +23,7 @@ class Layout {
   // must stay where they are until the buffers are written.
   Status Place(const std::vector<KernelDesc>& kernels);
 
-  // What a kernel gets as its argument; index into the plan's regions. After Place.
+  // The kernel's argument, as an index into the plan's regions. After Place.
   int RegionOf(int tensor) const { return at(tensor).region; }
   int RegionOf(const ConstantArg& constant) const;
 

@@ -4,6 +4,12 @@
 
 namespace quadra {
 
+int64_t NumbersOf(const fb::Io& io) {
+  int64_t numbers = 1;
+  for (int32_t n : *io.shape()) numbers *= n;
+  return numbers;
+}
+
 IoMemory::IoMemory(const fb::Plan& plan)
     : inputs(plan.inputs()->size()), outputs(plan.outputs()->size()) {
   constexpr size_t kAligned = 16;  // numbers

@@ -9,6 +9,9 @@
 
 namespace quadra {
 
+// How many numbers an input or output has.
+int64_t NumbersOf(const fb::Io& io);
+
 struct IoMemory {
   // Zeros.
   explicit IoMemory(const fb::Plan& plan);

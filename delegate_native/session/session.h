@@ -3,7 +3,6 @@
 #ifndef QUADRA_SESSION_SESSION_H_
 #define QUADRA_SESSION_SESSION_H_
 
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/session/io_numbers.h"
 #include "delegate_native/session/self_check.h"
+#include "delegate_native/session/session_times.h"
 
 namespace quadra {
 
@@ -30,21 +30,6 @@ struct SessionOptions {
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
   ModelCache cache = ModelCache("", "");
-};
-
-struct SessionTimes {
-  // One step of the last build, on the host's monotonic clock; it may be there several times.
-  struct Span {
-    const char* name;
-    int64_t start_us, end_us;
-  };
-  Span spans[16];  // what a build does beyond that is not kept
-  unsigned span_count = 0;
-  void Add(const char* name, int64_t start_us, int64_t end_us) {
-    if (span_count < std::size(spans)) spans[span_count++] = {name, start_us, end_us};
-  }
-  int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0;
-  int64_t first_launch_us = 0, tune_us = 0, check_us = 0;
 };
 
 class Session {
@@ -106,28 +91,40 @@ class Session {
   const std::vector<RunTimes>& profile() const { return profile_; }
 
  private:
-  Status OutputsOfNothing(const std::vector<Shape>& input_shapes, int one,
-                          std::vector<Port>* outputs) const;
-  void LetGo();
-  Status Build();
-  Status Bind(const PortObjects& objects);
-  Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
+  // Made step by step (build.cc).
+  struct Build {
+    Graph imported;  // for the shapes of these inputs
+    PlanBytes plan;
+    std::unique_ptr<Executable> executable;  // null until the plan is loaded
+  };
+  using BuildStep = Status (Session::*)(Build* build);
+  static const BuildStep kBuildSteps[];
+
+  Status MakeReady();
+  Status InferGraph(Build* build);
+  Status TakeCached(Build* build);
+  Status MakeAndLoad(Build* build);
+  Status CheckPrograms(Build* build);
+  Status DumpBinaries(Build* build);
+  Status HandOver(Build* build);
+  Status Keep(Build* build);
+
   bool UsesCache() const;
+  Status ReadCached(const std::string& key, const fb::Binaries** kept, Build* build);
+  bool LoadCached(Build* build);
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
-  Status LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
-                  std::unique_ptr<Executable>* executable, Refusal* refusal);
-  Status MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
-                     std::unique_ptr<Executable>* executable);
-  Status CheckPrograms(const Graph& imported);
+  Status DumpPlan(const Build& build, const Graph* optimized) const;
+  Status LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusal);
   bool TuneGroups(const fb::Plan& plan, Executable* executable);
   bool AskAgain(const fb::Plan& plan, const Refusal& refusal);
   void Note(std::string note);
-  bool LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* plan);
-  void Keep(PlanBytes plan, std::unique_ptr<Executable> executable);
   void SaveInCache();
   void Settle();
-  void SetOutputs(const Graph& imported);
+
+  void LetGo();
+  Status Bind(const PortObjects& objects);
+  Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
 
   // Of the inputs, those that have numbers.
   size_t inputs_read() const { return inputs_.size() - static_cast<size_t>(graph_.only_shapes); }

@@ -112,9 +112,7 @@ class Partition(Part, kw_only=True):
     spans: Annotated[
         list[Span],
         Meta(max_length=1 << 10),
-        Is(
-            "the same steps, each time that it was done; a plan from the cache is compiled, uploaded and launched for the first time within `passes`"
-        ),
+        Is("the same steps, each time that it was done"),
     ] = []
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
 

@@ -1,0 +1,338 @@
+// The steps of a build, from a graph to an executable that is ready to run.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "delegate_native/base/clock.h"
+#include "delegate_native/base/log.h"
+#include "delegate_native/ops/op.h"
+#include "delegate_native/passes/passes.h"
+#include "delegate_native/passes/pipeline.h"
+#include "delegate_native/plan/binaries.h"
+#include "delegate_native/session/dump.h"
+#include "delegate_native/session/io_memory.h"
+#include "delegate_native/session/revise.h"
+#include "delegate_native/session/session.h"
+#include "delegate_native/session/tune.h"
+
+namespace quadra {
+namespace {
+
+// Whether the plan has these inputs or outputs, by how many numbers they have.
+bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
+         const std::vector<Port>& ports, size_t count) {
+  if (planned.size() != count) return false;
+  for (unsigned i = 0; i < planned.size(); ++i) {
+    const int64_t numbers = NumbersOf(*planned.Get(i));
+    if (numbers != ports[i].shape.elements() && !HasWords(ports[i], numbers)) return false;
+  }
+  return true;
+}
+
+// Whose programs' binaries are: its version stands in either, as the maker likes.
+std::string DriverOf(const GpuInfo& device) { return device.api_version + "; " + device.driver; }
+constexpr size_t kNoDriver = 2;  // characters, of a plan that was made where there is none
+
+// Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
+void LetConstantsGo(const fb::Plan& plan) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));  // a power of two
+  for (const fb::Buffer* buffer : *plan.buffers()) {
+    if (buffer->kind() != fb::BufferKind_Constant) continue;
+    uint8_t* data = const_cast<uint8_t*>(buffer->data()->data());
+    const size_t before = -reinterpret_cast<uintptr_t>(data) & (page - 1);  // its first whole page
+    const size_t size = buffer->data()->size();
+    const size_t whole = size > before ? (size - before) & ~(page - 1) : 0;
+    if (whole > 0) madvise(data + before, whole, MADV_DONTNEED);
+  }
+}
+
+}  // namespace
+
+// One after the other; each says itself whether the options ask for it.
+const Session::BuildStep Session::kBuildSteps[] = {
+    &Session::InferGraph,   &Session::TakeCached, &Session::MakeAndLoad, &Session::CheckPrograms,
+    &Session::DumpBinaries, &Session::HandOver,   &Session::Keep,
+};
+
+Status Session::MakeReady() {
+  times_.Restart();
+  Build build = {graph_, PlanBytes(), nullptr};
+  for (const BuildStep step : kBuildSteps) QUADRA_RETURN_IF_ERROR((this->*step)(&build));
+  return Status();
+}
+
+Status Session::Recall(const std::string& graph_hash) {
+  graph_hash_ = graph_hash;
+  Build build;
+  if (!LoadCached(&build)) return Unsupported("%s", cached_.c_str());
+  QUADRA_RETURN_IF_ERROR(Keep(&build));
+  ready_ = true;
+  return Status();
+}
+
+Status Session::InferGraph(Build* build) {
+  const SessionTimes::Lap lap(&times_, "passes");
+  Graph& imported = build->imported;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    imported.value(imported.inputs[i]).shape = inputs_[i].shape;
+  }
+  QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Value& value = imported.value(imported.outputs[i]);
+    outputs_[i].shape = value.shape;
+    outputs_[i].rank = value.rank;
+  }
+  if (imported.only_shapes > 0) {
+    imported.inputs.resize(inputs_read());
+    imported.only_shapes = 0;
+    RemoveUnread(&imported);  // what only shapes were inferred of
+  }
+  graph_hash_ = UsesCache() ? ModelCache::HashOfGraph(imported) : "";
+  return Status();
+}
+
+Status Session::TakeCached(Build* build) {
+  return LoadCached(build) ? DumpPlan(*build, nullptr) : Status();
+}
+
+Status Session::DumpPlan(const Build& build, const Graph* optimized) const {
+  const std::string& folder = options_.dump_dir;
+  return folder.empty() ? Status() : Dump(folder, build.imported, optimized, build.plan);
+}
+
+Status Session::DumpBinaries(Build* build) {
+  const std::string& folder = options_.dump_dir;
+  const std::vector<ProgramBinary> binaries =
+      folder.empty() ? std::vector<ProgramBinary>() : build->executable->Binaries();
+  if (binaries.empty()) return Status();
+  return quadra::DumpBinaries(
+      folder, PackBinaries(*fb::GetPlan(build->plan.data()), binaries, DriverOf(backend_->info())));
+}
+
+Status Session::HandOver(Build* build) {
+  if (!options_.dump_tensors) return Status();
+  build->executable->HandOver(
+      [](void* who, unsigned tensor, const std::vector<int32_t>& numbers) {
+        return DumpTensor(static_cast<const Session*>(who)->options_.dump_dir, tensor, numbers);
+      },
+      this);
+  return Status();
+}
+
+Status Session::Keep(Build* build) {
+  LetGo();  // before its plan goes
+  executable_ = std::move(build->executable);
+  plan_ = std::move(build->plan);
+  const auto us = [this](const char* step) { return static_cast<long long>(times_.SumOf(step)); };
+  Log(2, "prepared %u dispatches: passes %lld us, plan %lld us, compile %lld us, upload %lld us",
+      plan()->dispatches()->size(), us("passes"), us("plan"), us("compile"), us("upload"));
+  // For a device that will. What is to be tuned is tuned there.
+  if (!unsaved_.empty() && !backend_->runs() && options_.tuning == "none") SaveInCache();
+  if (unsaved_.empty()) Settle();
+  return Status();
+}
+
+// Plans with copies of tensors are not kept.
+bool Session::UsesCache() const { return options_.cache.is_on() && !options_.dump_tensors; }
+
+Status Session::Optimize(Graph* graph) const {
+  QUADRA_RETURN_IF_ERROR(SplitInt64(graph));
+  QUADRA_RETURN_IF_ERROR(RunPasses(graph, FitsTarget()));
+  if (options_.precision == Precision::kF32) return Status();
+  const int kept = KeepBeyondHalf(graph);
+  if (kept > 0)
+    Log(2, "nodes that stay in float32, as their numbers may be beyond half's: %d", kept);
+  HoldFloat32(options_.float32_nodes, graph);
+  return Status();
+}
+
+// Again with another request where the driver refuses the plan.
+Status Session::MakeAndLoad(Build* build) {
+  if (build->executable) return Status();
+  Graph optimized = build->imported;
+  {
+    const SessionTimes::Lap lap(&times_, "passes");
+    QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
+  }
+  Graph graph = optimized;
+  AddBorders(&graph);
+  CopyTensors(&graph);
+  for (;;) {
+    {
+      const SessionTimes::Lap lap(&times_, "plan");
+      QUADRA_RETURN_IF_ERROR(MakePlan(graph, options_.target, request_, &build->plan));
+    }
+    QUADRA_RETURN_IF_ERROR(DumpPlan(*build, &optimized));
+    Refusal refusal;
+    Status status = LoadPlan(nullptr, build, &refusal);
+    const fb::Plan& made = *fb::GetPlan(build->plan.data());
+    if (!status.ok() && !AskAgain(made, refusal)) return status;
+    if (status.ok() && !TuneGroups(made, build->executable.get())) return status;
+    build->executable.reset();  // first: it may fill the device
+  }
+}
+
+void Session::Note(std::string note) {
+  Log(0, "%s", note.c_str());
+  notes_.push_back(std::move(note));
+}
+
+// Once. While they are loaded: what is compiled is shared.
+Status Session::CheckPrograms(Build* build) {
+  if (!options_.self_check || !backend_->runs() || is_checked_) return Status();
+  miscompiled_.reset();
+  Status status;
+  {
+    const SessionTimes::Lap lap(&times_, "check");
+    // None was optimised where the plan came from the cache.
+    Graph graph = build->imported;
+    QUADRA_RETURN_IF_ERROR(Optimize(&graph));
+    status = SelfCheck(&graph, inputs_, options_.target, request_, backend_.get(), &miscompiled_);
+  }
+  if (!status.ok()) {
+    Note("self_check: not checked: " + status.message());
+    miscompiled_.reset();  // it may be the fault of what failed
+  }
+  is_checked_ = !miscompiled_;
+  if (is_checked_) return Status();
+  return Status(Code::kMiscompiled, miscompiled_->why);
+}
+
+// Once. True: the plan is to be made again, with the groups that were found.
+bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
+  if (is_tuned_ || options_.tuning == "none" || !backend_->runs()) return false;
+  is_tuned_ = true;
+  const SessionTimes::Lap lap(&times_, "tune");
+  std::vector<Group> groups;
+  const bool all = options_.tuning == "exhaustive";
+  const Tuned tuned = Tune(plan, options_.target, all, executable, &groups);
+  if (tuned == Tuned::kFailed) Note("tuning: the driver failed");
+  if (tuned == Tuned::kBetter) request_.groups.swap(groups);
+  return tuned != Tuned::kSame;  // what was loaded may be spoilt
+}
+
+// False: the CPU gets the nodes.
+bool Session::AskAgain(const fb::Plan& plan, const Refusal& refusal) {
+  Revision next = Revise(request_, refusal, plan, options_.target);
+  if (!next.change) return false;
+  Log(0, "the driver refuses a plan: the next one has %s", next.change);  // a line for all kernels
+  request_ = std::move(next.request);
+  for (std::string& note : next.notes) {
+    Log(1, "%s", note.c_str());
+    notes_.push_back(std::move(note));
+  }
+  return true;
+}
+
+Status Session::LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusal) {
+  LoadTimes load;
+  const int64_t start = NowUs();
+  Status status = backend_->Load(fb::GetPlan(build->plan.data()), kept, &build->executable, &load);
+  const int64_t loaded = NowUs();
+  int launched = 0;
+  if (status.ok()) status = build->executable->LaunchFirst(&launched, &load.refusal);
+  const int64_t end = NowUs();
+  *refusal = std::move(load.refusal);
+  if (!status.ok()) {
+    build->executable.reset();
+    return status;
+  }
+  const int64_t uploaded = start + load.upload_us;
+  times_.Add({"upload", start, uploaded});
+  times_.Add({"compile", uploaded, uploaded + load.compile_us});
+  if (launched > 0) times_.Add({"first_launch", loaded, end});
+  programs_ = load.binaries;
+  return status;
+}
+
+Status Session::ReadCached(const std::string& key, const fb::Binaries** kept, Build* build) {
+  const SessionTimes::Lap lap(&times_, "passes");
+  QUADRA_RETURN_IF_ERROR(options_.cache.Load(key, &build->plan, kept));
+  const fb::Plan& found = *fb::GetPlan(build->plan.data());
+  if (Fit(*found.inputs(), inputs_, inputs_read()) &&
+      Fit(*found.outputs(), outputs_, outputs_.size())) {
+    return Status();
+  }
+  return Unsupported("its plan takes or gives other tensors than the model");
+}
+
+// False: the plan must be made. Whatever the reason, the cache gets it after the first inference.
+bool Session::LoadCached(Build* build) {
+  unsaved_.clear();
+  is_hit_ = false;
+  if (!UsesCache()) return false;
+  const std::string build_options =
+      NameOf(options_.precision) +
+      (", in float32 " + options_.float32_nodes + ", tuning " + options_.tuning) +
+      (options_.self_check ? ", checked" : "");
+  const std::string key =
+      ModelCache::KeyOfPlan(graph_hash_, build_options, options_.target, backend_->info());
+  const fb::Binaries* kept = nullptr;
+  bool of_another_driver = false;
+  Status status = ReadCached(key, &kept, build);
+  if (status.ok()) {
+    const flatbuffers::String* driver = kept->driver();
+    if (!driver || DriverOf(backend_->info()) != driver->c_str()) kept = nullptr;
+    of_another_driver = !kept && driver && driver->size() > kNoDriver;
+    Refusal refusal;
+    status = LoadPlan(kept, build, &refusal);
+  }
+  if (!status.ok()) {
+    cached_ = "miss: " + status.message();
+    unsaved_ = key;
+    return false;
+  }
+  is_checked_ |= kept != nullptr;
+  cached_ = "hit";
+  is_hit_ = true;
+  if (programs_.compiled > 0) {
+    cached_ += TextOf(", but %d of %u programs were compiled", programs_.compiled,
+                      fb::GetPlan(build->plan.data())->programs()->size());
+    if (of_another_driver) cached_ += ": the driver is another one";
+    if (programs_.refused > 0) cached_ += Format(": the driver refused %d", programs_.refused);
+    unsaved_ = key;
+  }
+  return true;
+}
+
+// After an inference: some drivers compile the rest of a program when it first runs. A cache that
+// cannot be written is no reason to fail.
+void Session::SaveInCache() {
+  const std::string key = std::exchange(unsaved_, "");
+  const std::vector<ProgramBinary> binaries = executable_->Binaries();
+  const auto given = std::count_if(binaries.begin(), binaries.end(),
+                                   [](const ProgramBinary& one) { return !one.bytes.empty(); });
+  // A file that has the plan, and as many binaries as the driver gives, would be the same again.
+  if (is_hit_ && given <= programs_.loaded) return;
+  const Status status =
+      options_.cache.Save(key, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
+  cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
+  Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
+}
+
+// Nobody will read the plan's constants again where the device has copied them.
+void Session::Settle() {
+  if (!executable_->shares_constants()) LetConstantsGo(*plan());
+}
+
+// Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking
+// would cost more than the passes do.
+Fits Session::FitsTarget() const {
+  constexpr int kPlenty = 12;  // no kernel has more tensors and constants, with all that steps read
+  const GpuInfo& gpu = options_.target;
+  const int fewest =
+      std::min({gpu.max_storage_blocks, gpu.max_output_resources, gpu.max_texture_units});
+  if (gpu.api != Api::kGles || fewest >= kPlenty) return nullptr;
+  return [this](const Graph& graph, const Node& node) {
+    KernelContext context;
+    context.gpu = &options_.target;
+    context.precision = options_.precision;
+    KernelList list;
+    list.first_scratch = static_cast<int>(graph.values.size());
+    return MakeKernels(context, graph, node, &list).ok();
+  };
+}
+
+}  // namespace quadra
