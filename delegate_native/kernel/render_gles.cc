@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "delegate_native/kernel/bindings.h"
 #include "delegate_native/kernel/renderer.h"
@@ -132,7 +133,9 @@ class GlesRenderer : public Renderer {
     Text text(
         QUADRA_TEXT("layout(std430, binding = $n) ${read:writeonly,readonly} buffer $t_block { "
                     "$type $t_data[]; };\n"));
-    text.Set("n", binding_++).Set("read", read).Set("type", type);
+    // Numbers that come in may lie beyond half's range.
+    const bool in_half = read && dialect_.precision == Precision::kF16 && !strcmp(type, "float");
+    text.Set("n", binding_++).Set("read", read).Set("type", in_half ? "highp float" : type);
     declarations_ += text.Set("t", name).str();
   }
 

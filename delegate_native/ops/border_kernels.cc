@@ -21,7 +21,7 @@ if (y >= $t_h || s >= $t_s * $t_b || x >= $t_w) { return; }
 int b = $batch; int c = (s - b * $t_s) * 4;
 int i = ((b * $t_h + y) * $t_w + x) * $t_c + c;
 $pixel)");
-constexpr const char* kReadPixel = QUADRA_TEXT(R"($type v = $type(read_src(i), 0, 0, 0);
+constexpr const char* kReadPixel = QUADRA_TEXT(R"($type v = $vector(read_src(i), 0, 0, 0);
 if (c + 1 < dst_c) { v.y = read_src(i + 1); }
 if (c + 2 < dst_c) { v.z = read_src(i + 2); }
 if (c + 3 < dst_c) { v.w = read_src(i + 3); }
@@ -83,9 +83,9 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
   KernelDesc kernel(dequantize ? node.op : "to_slices");
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
-  const char *type = "num4", *value = "v";
+  const char *type = "num4", *vector = type, *value = "v";
   if (dequantize) {
-    type = "ivec4";
+    type = vector = "ivec4";
     value = "(to_float(v) - vec4(zero)) * vec4(scale)";
     for (const char* name : {"zero", "scale"}) {
       kernel.Float(name, node.attributes.Float(name));
@@ -94,7 +94,7 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
   // Large numbers of an input are masks: infinite ones would make NaN of rows that are left out.
   const bool in_half = context.precision != Precision::kF32 && !made.float32 && !dequantize &&
                        IsFloat(made.element);
-  if (in_half) type = "sum4_t", value = "within_half(v)";
+  if (in_half) type = "sum4_t", vector = "vec4", value = "within_half(v)";
   std::string quads;
   if (kHasCpuShapes && !in_half && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {
     quads = Text(kReadColours)
@@ -102,7 +102,7 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
                                                          "first + x * 3)) - zero) * scale")
                                            : "vload16(0, src_data + first + x * 3)");
   }
-  Shaped(context, shape, "dst", Text(kReadPixel).Set("type", type).Set("value", value), quads, &kernel);
+  Shaped(context, shape, "dst", Text(kReadPixel).Set("type", type).Set("vector", vector).Set("value", value), quads, &kernel);
   return kernel;
 }
 
