@@ -10,7 +10,8 @@ namespace {
 
 // One block of numbers, four bytes each: a dispatch binds its part of a buffer instead of setting
 // each. In a flat grid the place is found as a float.
-constexpr const char* kKernel = QUADRA_TEXT(R"($group$declarations$if(any) layout(std140, binding = 0) uniform numbers { $numbers};
+constexpr const char* kKernel = QUADRA_TEXT(
+    R"($group$declarations$if(any) layout(std140, binding = 0) uniform numbers { $numbers};
 $shared${macros}void main() {
 $locals$if(flat)
 int flat_place = int(gl_GlobalInvocationID.x)$x, flat_row = int((float(flat_place) + 0.5) / float(flat_w)), global_x = flat_place - flat_row * flat_w, global_z = int((float(flat_row) + 0.5) / float(flat_h)), global_y = flat_row - global_z * flat_h;
@@ -42,7 +43,9 @@ class GlesRenderer : public Renderer {
                               : Renderer::TypeOf(layout);
     if (view != View::kMemory) Row(name, view);
     else Block(name, type, read);
-    const char* at = layout.is_bytes() ? "(I) >> 2" : dense ? "I" : "((S) * $t_h + (Y)) * $t_w + (X)";
+    const char* at = layout.is_bytes() ? "(I) >> 2"
+                     : dense           ? "I"
+                                       : "((S) * $t_h + (Y)) * $t_w + (X)";
     std::string element = Element(view, at, half, dense);
     if (layout.is_bytes()) {
       Text byte(layout.cell == Cell::kInt8 ? "bitfieldExtract($word, ((I) & 3) * 8, 8)"
@@ -59,7 +62,8 @@ class GlesRenderer : public Renderer {
       const char* value =
           half ? QUADRA_TEXT("uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));") : "e_v;";
       Text store("$t_data[$at] = $value");
-      Define(name, "write_$t(VALUE, X, Y, S)", WriteText(i, store.Set("at", at).Set("value", value)));
+      Define(name, "write_$t(VALUE, X, Y, S)",
+             WriteText(i, store.Set("at", at).Set("value", value)));
     }
   }
 
@@ -143,10 +147,10 @@ class GlesRenderer : public Renderer {
     const TensorArg& tensor = desc_.tensors[i];
     const bool half = layouts_[i].half();
     const bool ints = layouts_[i].is_int(), read = tensor.access == Access::kRead;
-    Text text(read ? QUADRA_TEXT(
-                         "layout(binding = $n) uniform highp ${ints:,i}sampler2D $t_data;\n")
-                   : QUADRA_TEXT("layout($format, binding = $n) writeonly uniform highp "
-                                 "${ints:,i}image2D $t_data;\n"));
+    Text text(read
+                  ? QUADRA_TEXT("layout(binding = $n) uniform highp ${ints:,i}sampler2D $t_data;\n")
+                  : QUADRA_TEXT("layout($format, binding = $n) writeonly uniform highp "
+                                "${ints:,i}image2D $t_data;\n"));
     text.Set("n", read ? sampler_++ : image_++).Set("ints", ints).Set("t", tensor.name);
     text.Set("format", ints ? "rgba32i" : half ? "rgba16f" : "rgba32f");
     declarations_ += text.str();
@@ -164,10 +168,11 @@ class GlesRenderer : public Renderer {
 
   // The element at `i` of a buffer, as text. `one`: a single number.
   static std::string Element(View view, const char* i, bool half, bool one) {
-    Text text(view != View::kMemory ? "imageLoad($t_data, $i)${one:,.x}"
-              : !half || one
-                  ? "$t_data[$i]"
-                  : QUADRA_TEXT("vec4(unpackHalf2x16($t_data[$i].x), unpackHalf2x16($t_data[$i].y))"));
+    Text text(
+        view != View::kMemory ? "imageLoad($t_data, $i)${one:,.x}"
+        : !half || one
+            ? "$t_data[$i]"
+            : QUADRA_TEXT("vec4(unpackHalf2x16($t_data[$i].x), unpackHalf2x16($t_data[$i].y))"));
     return text.Set("one", one).Set("i", i);
   }
 

@@ -13,7 +13,8 @@ const int global_x = get_global_id(0)$x, global_y = get_global_id(1)$y, global_z
 $shared$body}
 )");
 // Its body is a function of its own.
-constexpr const char* kOutlined = QUADRA_CPU_TEXT(R"(OUTLINED void ${entry}_body($parameters, int global_x, int global_y, int global_z) {
+constexpr const char* kOutlined = QUADRA_CPU_TEXT(
+    R"(OUTLINED void ${entry}_body($parameters, int global_x, int global_y, int global_z) {
 $body}
 __kernel $group
 void $entry($parameters) {
@@ -75,10 +76,10 @@ class OpenClRenderer : public Renderer {
                   : "($t_data + ((S) * $t_h + (Y)) * $t_w)[(X)]");
       DefineWalk(name, false, half ? "half4_at($t_data, (P))" : "$t_data[P]");
     } else {
-      Define(
-          name, "write_$t(VALUE, X, Y, S)",
-          WriteText(i, half ? QUADRA_TEXT("put_half4(e_v, $t_data + ((S) * $t_h + (Y)) * $t_w, (X));")
-                            : QUADRA_TEXT("($t_data + ((S) * $t_h + (Y)) * $t_w)[(X)] = e_v;")));
+      Define(name, "write_$t(VALUE, X, Y, S)",
+             WriteText(
+                 i, half ? QUADRA_TEXT("put_half4(e_v, $t_data + ((S) * $t_h + (Y)) * $t_w, (X));")
+                         : QUADRA_TEXT("($t_data + ((S) * $t_h + (Y)) * $t_w)[(X)] = e_v;")));
       const bool row = kHasCpuShapes && Says("write_row_" + name);
       if (row || (kHasCpuShapes && Says("write_quads_" + name)))
         Define(name, "write_quads_$t(VALUE, X, Y, S)", WriteQuadsText(i));

@@ -104,7 +104,8 @@ void Renderer::DeclareInt(const std::string& name, int value) {
 
 void Renderer::Define(const std::string& name, const char* macro, const std::string& text) {
   const std::string named = Text(macro).Set("t", name);
-  macros_ += Text("#define $macro $text\n").Set("macro", named).Set("text", text).Set("t", name).str();
+  macros_ +=
+      Text("#define $macro $text\n").Set("macro", named).Set("text", text).Set("t", name).str();
   undefs_ += "#undef " + named.substr(0, named.find('(')) + "\n";
 }
 
@@ -137,9 +138,10 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
   text.Set("type", TypeOf(layouts_[index])).Set("ints", layouts_[index].is_int());
   text.Set("steps", steps).Set("merged", steps ? OnOneLine(epilogue_) + " " : "");
   text.Set("places", steps || !lanes.empty()).Set("lanes", lanes).Set("store", store);
-  return text.Set("zeros", lanes.empty() ? ""
-                                         : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
-                                                       "${ints:,int_}with_zeros_from(e_v, e_c); } "));
+  return text.Set("zeros", lanes.empty()
+                               ? ""
+                               : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
+                                             "${ints:,int_}with_zeros_from(e_v, e_c); } "));
 }
 
 // The same for the four pixels of a vec16. Nothing where a step has words that are not known to
@@ -218,12 +220,12 @@ std::string Renderer::WriteQuadsText(size_t index) const {
   const std::string lanes = CountLanes(index);
   Text text(
       QUADRA_TEXT("{ vec16 e_v = (VALUE); int e_s = (S); "
-                      "int e_at = ((e_s * $t_h + (Y)) * $t_w + (X)) * 4; "
-                      "$steps${zeros}put_quads(e_v, $t_lanes + e_at); }"));
+                  "int e_at = ((e_s * $t_h + (Y)) * $t_w + (X)) * 4; "
+                  "$steps${zeros}put_quads(e_v, $t_lanes + e_at); }"));
   text.Set("steps", steps).Set("lanes", lanes);
   return text.Set("zeros", lanes.empty() ? ""
                                          : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
-                                                           "wide_with_zeros_from(e_v, e_c); } "));
+                                                       "wide_with_zeros_from(e_v, e_c); } "));
 }
 
 const char* Renderer::Base(int axis) const {

@@ -52,7 +52,7 @@ int Text::Number(const char** from, std::string* made) const {
   const std::string* value = Find(*from);
   if (!value) made->append("$").append(*from, size);
   *from += size;
-  return value ? atoi(value->c_str()) : 1;
+  return value ? static_cast<int>(strtol(value->c_str(), nullptr, 10)) : 1;
 }
 
 int Text::Expression(const char** from, std::string* made) const {

@@ -118,14 +118,14 @@ std::string Body(int axis, bool is_float, bool least) {
   Text text(axis == 3 ? kAlongChannels : kAlongPixels);
   text.Set("ints", !is_float).Set("four", is_float ? "vec4" : "ivec4");
   text.Set("less", least ? "is_less(v, most)" : "is_less(most, v)");
-  text.Set("better", is_float ? QUADRA_TEXT("$less | (is_number(v) & (1 - is_number(most)))")
-                              : "$less");
+  text.Set("better",
+           is_float ? QUADRA_TEXT("$less | (is_number(v) & (1 - is_number(most)))") : "$less");
   return text.Set(
-      "place",
-      axis == 2    ? QUADRA_TEXT("i, y, (outer * from_b + at_b) * src_s + slice")
-      : axis == 1  ? QUADRA_TEXT("x, i, (outer * from_b + at_b) * src_s + slice")
-      : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
-      : axis == -1 ? QUADRA_TEXT("x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice")
+      "place", axis == 2   ? QUADRA_TEXT("i, y, (outer * from_b + at_b) * src_s + slice")
+               : axis == 1 ? QUADRA_TEXT("x, i, (outer * from_b + at_b) * src_s + slice")
+               : axis == 0 ? "x, y, (outer * from_b + i) * src_s + slice"
+               : axis == -1
+                   ? QUADRA_TEXT("x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice")
                    : QUADRA_TEXT("x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice"));
 }
 

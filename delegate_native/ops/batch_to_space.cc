@@ -91,11 +91,11 @@ $at /= block_$i;
     map.address += Along(batch_axis, 0, "$at += in_block * batches;\n");
   } else {
     map.fill = "0";
-    map.address = Along(
-        batch_axis, 0,
-        QUADRA_TEXT("int in_block = $at / batches;\n$at -= in_block * batches;\n"));
+    map.address = Along(batch_axis, 0,
+                        QUADRA_TEXT("int in_block = $at / batches;\n$at -= in_block * batches;\n"));
     for (int i = axes - 1; i >= 0; --i) {
-      map.address += Along(batch_axis + 1 + i, i, QUADRA_TEXT(R"($at = $at * block_$i + in_block % block_$i - border_$i;
+      map.address += Along(batch_axis + 1 + i, i,
+                           QUADRA_TEXT(R"($at = $at * block_$i + in_block % block_$i - border_$i;
 in_block /= block_$i;
 inside = inside && $at >= 0 && $at < length_$i;
 )"));

@@ -102,7 +102,9 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
                                                          "first + x * 3)) - zero) * scale")
                                            : "vload16(0, src_data + first + x * 3)");
   }
-  Shaped(context, shape, "dst", Text(kReadPixel).Set("type", type).Set("vector", vector).Set("value", value), quads, &kernel);
+  Text pixel(kReadPixel);
+  pixel.Set("type", type).Set("vector", vector).Set("value", value);
+  Shaped(context, shape, "dst", pixel, quads, &kernel);
   return kernel;
 }
 

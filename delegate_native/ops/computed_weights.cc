@@ -3,8 +3,8 @@
 #include "delegate_native/ops/computed_weights.h"
 
 #include "delegate_native/base/texts.h"
-#include "delegate_native/kernel/text.h"
 #include "delegate_native/graph/window.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/transpose_conv.h"
 #include "delegate_native/tflite/importer.h"

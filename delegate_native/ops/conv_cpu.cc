@@ -51,7 +51,8 @@ int b = GLOBAL_Z;
 )");
 
 // One weight vector times the same input channel of all pixels, which lies at $at.
-constexpr const char* kMultiplyAdd = QUADRA_TEXT(R"($for(v, vectors) vec$lanes w$v = read_weights(w + $v);
+constexpr const char* kMultiplyAdd =
+    QUADRA_TEXT(R"($for(v, vectors) vec$lanes w$v = read_weights(w + $v);
 $for(i, pixels) float v$i = lane_at($at);
 $for(i, pixels) $for(v, vectors) a$i_$v += v$i * w$v;
 w += $vectors;
@@ -69,7 +70,8 @@ w += ${4*vectors};
 )");
 
 // The sums over all channels; $at moves.
-constexpr const char* kSumChannels = QUADRA_TEXT(R"(for (int c = 0; c < channels; ${halves:++c,c += 4}) {
+constexpr const char* kSumChannels =
+    QUADRA_TEXT(R"(for (int c = 0; c < channels; ${halves:++c,c += 4}) {
 ${products}$moves += ${halves:(c & 3) == 3 ? plane - 3 : 1,plane};
 }
 )");
@@ -113,7 +115,8 @@ $for(k, slices) $if(k) }
 )");
 
 // Merged steps are much text: written once, in a loop over the results laid down in memory.
-constexpr const char* kStoreInLoop = QUADRA_TEXT(R"(vec4 results[${pixels*slices}] __attribute__((aligned(64)));
+constexpr const char* kStoreInLoop =
+    QUADRA_TEXT(R"(vec4 results[${pixels*slices}] __attribute__((aligned(64)));
 $for(i, pixels) $for(v, vectors) ((vec$lanes*)results)[$i * $vectors + $v] = a$i_$v;
 for (int k = 0; k < min(last - s, $slices); ++k) {
 for (int j = 0; j < min(n - first, $pixels); ++j) {
@@ -147,11 +150,12 @@ write_quads_dst(results[k * ${pixels/4} + j], first + j * 4, 0, s + k);
 }
 }
 )");
-constexpr const char* kQuads = QUADRA_TEXT(
-    "vec16(a${j*4}_$part, a${j*4+1}_$part, a${j*4+2}_$part, a${j*4+3}_$part)");
+constexpr const char* kQuads =
+    QUADRA_TEXT("vec16(a${j*4}_$part, a${j*4+1}_$part, a${j*4+2}_$part, a${j*4+3}_$part)");
 
 // A work-item goes through some blocks of output channels.
-constexpr const char* kBody = QUADRA_TEXT(R"(${find}LANES ${groups:from,image} = src_lanes + b * src_s * plane${pointwise:, + first * 4};
+constexpr const char* kBody = QUADRA_TEXT(
+    R"(${find}LANES ${groups:from,image} = src_lanes + b * src_s * plane${pointwise:, + first * 4};
 $if(scattered) $if(plain) gx = gx * step_x + first_x; gy = gy * step_y + first_y;
 
 int o = GLOBAL_X * blocks;
@@ -211,7 +215,7 @@ std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
   else text.Set("inside", SumInside(t)).Set("edge", SumEdge(t));
   text.Set("bound", BoundWide(conv.bounds.round(), t.lanes, "a$i_$v"));
   const bool in_quads = t.pointwise && t.pixels % 4 == 0;
-  text.Set("store", in_quads ? conv.plain ? kStoreRun : kStoreRunInLoop
+  text.Set("store", in_quads     ? conv.plain ? kStoreRun : kStoreRunInLoop
                     : conv.plain ? kStore
                                  : kStoreInLoop);
   text.Set("result", "a$i_$part").Set("quads", kQuads);

@@ -8,8 +8,8 @@
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
-#include "delegate_native/ops/split_sums.h"
 #include "delegate_native/ops/loop.h"
+#include "delegate_native/ops/split_sums.h"
 
 namespace quadra {
 namespace {
@@ -54,7 +54,8 @@ $write
 
 // Where they run one after another, a loop over the pixels, which moves the sums to where the first
 // one's are. A work-item beyond the grid writes none.
-constexpr const char* kWriteInLoop = QUADRA_TEXT(R"(int pixels = inside ? min($pixels, grid_w - x) : 0;
+constexpr const char* kWriteInLoop =
+    QUADRA_TEXT(R"(int pixels = inside ? min($pixels, grid_w - x) : 0;
 int j = 0;
 do {
 if (j < pixels) {

@@ -18,7 +18,8 @@ int SlicesOfBlock(const Conv& conv, int lanes) {
 }
 
 std::string FindFirstSlice(const char* channel) {
-  return Text(QUADRA_TEXT("int first_s = min($channel / group_out * group_in / 4, src_s - group_s);\n"))
+  return Text(QUADRA_TEXT(
+                  "int first_s = min($channel / group_out * group_in / 4, src_s - group_s);\n"))
       .Set("channel", channel);
 }
 

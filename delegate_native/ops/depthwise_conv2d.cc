@@ -140,8 +140,8 @@ ${columns}w += $taps;
 row += next_row;
 $if(serial) }
 )");
-constexpr const char* kColumn = QUADRA_TEXT(
-    "v = fetch_src(row + along_src(x$c));\nif (!in$c) { v = vec4(0.0f); }\n");
+constexpr const char* kColumn =
+    QUADRA_TEXT("v = fetch_src(row + along_src(x$c));\nif (!in$c) { v = vec4(0.0f); }\n");
 
 std::string StripRow(const Strip& strip, bool serial) {
   std::string text;
@@ -172,8 +172,8 @@ src_at next_row = down_src($dilation);
 $for(i, pixels) sum4_t a$i = read_bias(o);
 ${columns}$if(serial) last = inside ? last : first;
 )");
-constexpr const char* kFindColumn = QUADRA_TEXT(
-    "int x$c = clamp(sx + $c, 0, src_w - 1); bool in$c = x$c == sx + $c;\n");
+constexpr const char* kFindColumn =
+    QUADRA_TEXT("int x$c = clamp(sx + $c, 0, src_w - 1); bool in$c = x$c == sx + $c;\n");
 
 // The results; in a loop, which moves the sums to where the first one is, the text is there once.
 constexpr const char* kWriteStrip = QUADRA_TEXT(R"($for(i, pixels)
@@ -182,7 +182,8 @@ write_dst($bounded, x + $i, y, z);
 $if(i) }
 $end
 )");
-constexpr const char* kWriteInLoop = QUADRA_TEXT(R"(int pixels = inside ? min($pixels, dst_w - x) : 0;
+constexpr const char* kWriteInLoop =
+    QUADRA_TEXT(R"(int pixels = inside ? min($pixels, dst_w - x) : 0;
 int j = 0;
 do {
 if (j < pixels) {

@@ -130,8 +130,9 @@ class StepWriter {
     const auto stride = [&](int axis, int of_one) {
       return Int(shape.axis(axis) == 1 ? 0 : of_one);
     };
-    Text text(QUADRA_TEXT("($at / $inner / $middle * $outermost + $at / $inner % $middle * $next + "
-                          "$at % $inner * $last)"));
+    Text text(
+        QUADRA_TEXT("($at / $inner / $middle * $outermost + $at / $inner % $middle * $next + "
+                    "$at % $inner * $last)"));
     text.Set("at", at).Set("inner", Int(out_.axis(0))).Set("middle", Int(out_.axis(-1)));
     text.Set("outermost", stride(-2, shape.axis(-1) * shape.axis(0)));
     return text.Set("next", stride(-1, shape.axis(0))).Set("last", stride(0, 1));
@@ -269,7 +270,7 @@ std::string Bounded(bool round, const std::string& sum) {
 std::string BoundWide(bool round, int lanes, const char* vector) {
   Text text(round ? "$vector = onto_grid_of(vec$lanes, $vector);"
                   : QUADRA_TEXT("$vector = $vector < low ? low : $vector; "
-                              "$vector = $vector > high ? high : $vector;"));
+                                "$vector = $vector > high ? high : $vector;"));
   return text.Set("vector", vector).Set("lanes", lanes);
 }
 

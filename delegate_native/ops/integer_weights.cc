@@ -136,7 +136,9 @@ std::string Body(int bits, int pixels, bool wide, bool split) {
   text.Set("bits", bits).Set("pixels", pixels);
   text.Set("wide", wide).Set("lanes", wide ? 16 : 4).Set("split", split);
   if (split) {
-    text.Set("store", FinishSplit(pixels, 1, QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n")));
+    text.Set("store",
+             FinishSplit(pixels, 1,
+                         QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n")));
   } else {
     text.Set("store", kHasCpuShapes && wide ? kStoreWide : kStore);
   }

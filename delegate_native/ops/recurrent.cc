@@ -173,9 +173,8 @@ std::string Body(const Layer& layer, const Attributes& attributes) {
   for (const char* part : kParts) text.Set(part, layer.Has(part));
   text.Set("gates", layer.gates).Set("normalize", kNormalize);
   // The formula of an elementwise op, of v; its attributes are arguments of the kernel.
-  text.Set("activation", attributes.Has("activation")
-                             ? FindOp(attributes.Word("activation"))->formula
-                             : "$a");
+  text.Set("activation",
+           attributes.Has("activation") ? FindOp(attributes.Word("activation"))->formula : "$a");
   text.Set("a", "v").Set("low", "low").Set("high", "high");
   return text.str();
 }

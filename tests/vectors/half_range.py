@@ -25,10 +25,9 @@ def _masked(name: str, least: float, as_tensor: bool = False, scores: Feed = _SC
     return Case("half_range", f"mask_{name}", [mask, scores], build, reference)
 
 
-def _added(least: float) -> Case:
+def _added(name: str, mask: Feed, scores: Feed = _SCORES) -> Case:
     """A mask that the caller gives, as decoders have it."""
-    mask = Feed((1, 1, 4, 9), least, 0, step=-least)
-    return Case("half_range", f"mask_input_{least:g}".replace("-", "minus_").replace("+", ""), [mask, _SCORES],
+    return Case("half_range", f"mask_input_{name}", [mask, scores],
                 lambda m, mask, scores: m.softmax(m.add(scores, mask)),
                 lambda mask, scores: softmax(scores + mask))  # fmt: skip
 
@@ -113,7 +112,8 @@ CASES = [
         _masked(f"tensor_{least:g}".replace("-", "minus_").replace("+", ""), least, True)
         for least in (-1e5, -1e9, -3e38)
     ),
-    *(_added(least) for least in (-1e9, -3.4e38)),
+    _added("of_some", Feed((1, 1, 4, 9), -3.4e38, 0, step=3.4e38)),
+    _added("of_everything", Feed((1, 1, 4, 9), -1e9, -1e9), Feed((1, 2, 4, 9), -2, 2)),
     _masked("of_everything", -1e9, True, Feed((1, 2, 4, 9), -2, 2), Feed((1, 1, 4, 9), 0, 0)),
     _selected(-3.4e38),
     _rms_norm("small", 2),
