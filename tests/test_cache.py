@@ -335,7 +335,11 @@ def test_damaged_verdicts_cost_a_judgement_and_nothing_else(library, tmp_path, q
     whole = path.read_bytes()
     assert cache_file.read(path).verify() == "" and cache_file.read(path).holds_verdicts
     parts = Parts.parse(whole)
-    for damaged_file in (b"", whole[:-1], b"x" + whole, replace(parts, plan=parts.plan[:-8]).pack()):
+    # Files of an earlier format had numbers and texts: of one node on the GPU, and its partition.
+    numbers = np.int32([1, 1, 1, 0, 1, 0, 1, 1, 0, 0, *[1, 1, 1, 6, 7, 4, 4] * 2]).tobytes()
+    old = replace(parts, plan=numbers, binaries=b"\0aa\0\0").pack()
+    other = replace(parts, plan=Parts.parse(cache_files.verdicts()).plan).pack()
+    for damaged_file in (b"", whole[:-1], b"x" + whole, replace(parts, plan=parts.plan[:-8]).pack(), old, other):
         path.write_bytes(damaged_file)
         outcome = quadra.run(model(), [FEED], **given)
         assert judged(outcome) == [True] and outcome.report["partitions"][0]["cache"] == "hit"

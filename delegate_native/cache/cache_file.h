@@ -4,8 +4,8 @@
 //
 // The header (104 bytes): magic, format, byte order, pointer size, sizes of the three, their
 // hashes, and the hash of all that. Everything is checked before a reader sees a byte of the plan:
-// reading a file of any content gives the parts or an error. A file of verdicts has numbers in the
-// place of the plan and texts in that of the binaries (delegate/kept_verdicts.h).
+// reading a file of any content gives the parts or an error. A file of verdicts has fb::Verdicts
+// instead of the plan, and no binaries.
 #ifndef QUADRA_CACHE_CACHE_FILE_H_
 #define QUADRA_CACHE_CACHE_FILE_H_
 

@@ -34,7 +34,9 @@ Status CheckPlanAndBinaries(Part plan, Part binaries) {
   return CheckBinaries(binaries.data, binaries.size);
 }
 
-Status LeaveUnchecked(Part, Part) { return Status(); }
+Status CheckOnlyVerdicts(Part verdicts, Part) {
+  return CheckVerdicts(verdicts.data, verdicts.size);
+}
 
 std::string KeyFor(const std::string& content, const std::string& precision, const GpuInfo& target,
                    const GpuInfo& device) {
@@ -104,12 +106,17 @@ Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
                {binaries.data(), binaries.size()});
 }
 
-Status ModelCache::LoadVerdicts(const std::string& key, PlanBytes* numbers, Part* texts) const {
-  return ReadCacheFile(PathOf(key, kVerdicts), key, LeaveUnchecked, numbers, texts);
+Status ModelCache::LoadVerdicts(const std::string& key, PlanBytes* file,
+                                const fb::Verdicts** verdicts) const {
+  Part none;
+  QUADRA_RETURN_IF_ERROR(
+      ReadCacheFile(PathOf(key, kVerdicts), key, CheckOnlyVerdicts, file, &none));
+  *verdicts = flatbuffers::GetRoot<fb::Verdicts>(file->data());
+  return Status();
 }
 
-Status ModelCache::SaveVerdicts(const std::string& key, Part numbers, Part texts) const {
-  return Write(PathOf(key, kVerdicts), key, numbers, texts);
+Status ModelCache::SaveVerdicts(const std::string& key, Part verdicts) const {
+  return Write(PathOf(key, kVerdicts), key, verdicts, {});
 }
 
 void ModelCache::Prune(const std::string& just_saved) const {

@@ -44,10 +44,9 @@ class ModelCache {
   Status Save(const std::string& key, const PlanBytes& plan,
               const std::vector<uint8_t>& binaries) const;
 
-  // The same for a model's verdicts. The file's hashes are checked; what its numbers and texts say
-  // is checked by who reads them.
-  Status LoadVerdicts(const std::string& key, PlanBytes* numbers, Part* texts) const;
-  Status SaveVerdicts(const std::string& key, Part numbers, Part texts) const;
+  // The same for a model's verdicts, which live as long as `file`.
+  Status LoadVerdicts(const std::string& key, PlanBytes* file, const fb::Verdicts** verdicts) const;
+  Status SaveVerdicts(const std::string& key, Part verdicts) const;
 
  private:
   std::string PathOf(const std::string& key, const char* ending) const;

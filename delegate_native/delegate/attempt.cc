@@ -42,7 +42,7 @@ class Trial {
  private:
   // The key that verdicts are kept under; empty: they are not kept.
   std::string VerdictsKey() const {
-    // What is written to dump_dir begins with the graph.
+    // Files in dump_dir begin with the graph, which needs an import.
     if (!cache_.is_on() || !options_.dump_dir.empty()) return "";
     const std::string hash = HashOfModel(*context_, model_);
     if (hash.empty()) return "";
@@ -53,25 +53,30 @@ class Trial {
 
   // The attempt of an earlier start. Not ok: why one must be made anew.
   Status Recall(const std::string& key, Attempt* kept) const {
+    PlanBytes file;
+    const fb::Verdicts* saved;
+    QUADRA_RETURN_IF_ERROR(cache_.LoadVerdicts(key, &file, &saved));
     kept->gpu = &gpu_;
     kept->verdicts = NameNodes(*context_, model_);
-    KeptVerdicts file;
-    QUADRA_RETURN_IF_ERROR(file.Load(cache_, key, &kept->verdicts));
+    QUADRA_RETURN_IF_ERROR(ReadVerdicts(*saved, &kept->verdicts));
     TfLiteDelegateParams* previews;
     int count;
     QUADRA_RETURN_IF_ERROR(Preview(kept->verdicts, &previews, &count));
-    for (int i = 0; i < count; ++i) {
-      const SessionOptions options = OptionsFor(kept->partitions.size());
-      kept->partitions.push_back(std::make_shared<Partition>());
-      Partition* partition = kept->partitions.back().get();
-      QUADRA_RETURN_IF_ERROR(file.Next(*context_, options, gpu_.backend, partition));
-      if (!partition->Has(*previews[i].nodes_to_replace)) {
-        return Unsupported("the interpreter makes other partitions");
-      }
+    bool is_same = static_cast<int>(saved->partitions()->size()) == count;
+    for (int i = 0; is_same && i < count; ++i) {
+      const unsigned at = static_cast<unsigned>(i);
+      auto partition = std::make_shared<Partition>();
+      QUADRA_RETURN_IF_ERROR(ReadPartition(*saved->partitions()->Get(at), *context_, OptionsFor(at),
+                                           gpu_.backend, partition.get()));
+      is_same = partition->Has(*previews[i].nodes_to_replace);
       partition->model = subgraph_.model;
       partition->allows_quantized = allows_quantized();
+      kept->partitions.push_back(std::move(partition));
     }
-    kept->status = file.Result();
+    if (!is_same) return Unsupported("the interpreter makes other partitions");
+    if (const flatbuffers::String* why = saved->miscompiled()) {
+      kept->status = Status(Code::kMiscompiled, why->str());
+    }
     subgraph_.model->Keep(*context_);
     return Status();
   }
@@ -81,12 +86,11 @@ class Trial {
     Judged judged = Judge(context_, model_, gpu_.target, precision_, options_.float32_nodes,
                           allows_quantized());
     made_.verdicts = std::move(judged.verdicts);
-    known_ = std::move(judged.known);
     KeepOutsideOnCpu(options_, model_, &made_.verdicts);
     bool again = true;
     while (again) {
       again = false;
-      const Status status = TryPartitions(&again);
+      const Status status = TryPartitions(&judged.known, &again);
       if (status.ok()) continue;
       made_.status = status;
       for (Verdict& verdict : made_.verdicts) {
@@ -99,11 +103,11 @@ class Trial {
 
   // Compiles what the interpreter would make of the accepted nodes. What fails goes back to the
   // CPU, which can change the other partitions: then it is to be called again.
-  Status TryPartitions(bool* again) {
+  Status TryPartitions(KnownTensors* known, bool* again) {
     TfLiteDelegateParams* previews;
     int count;
     QUADRA_RETURN_IF_ERROR(Preview(made_.verdicts, &previews, &count));
-    if (KeepUnworthyOnCpu(options_, context_, model_, known_, subgraph_.is_called, previews, count,
+    if (KeepUnworthyOnCpu(options_, context_, model_, *known, subgraph_.is_called, previews, count,
                           &made_.verdicts)) {
       *again = true;
       return Status();
@@ -119,7 +123,7 @@ class Trial {
         continue;
       }
       auto partition = std::make_shared<Partition>();
-      const Status status = MakePartition(context_, model_, *preview, &known_, gpu_.backend,
+      const Status status = MakePartition(context_, model_, *preview, known, gpu_.backend,
                                           OptionsFor(made_.partitions.size()), partition.get());
       if (status.ok()) {
         made_.partitions.push_back(std::move(partition));
@@ -187,7 +191,6 @@ class Trial {
   const Gpu& gpu_;
   const Precision precision_;
   const ModelCache cache_;
-  KnownTensors known_;
   Attempt made_;
 };
 

@@ -1,5 +1,5 @@
-// One backend's attempt at a subgraph of a model: which nodes it takes, and its partitions, ready to
-// run.
+// One backend's attempt at a subgraph of a model: which nodes it takes, and its partitions, ready
+// to run.
 #ifndef QUADRA_DELEGATE_ATTEMPT_H_
 #define QUADRA_DELEGATE_ATTEMPT_H_
 

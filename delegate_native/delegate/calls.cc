@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace quadra {
+namespace {
+
+bool Contains(const std::vector<int>& list, int number) {
+  return std::find(list.begin(), list.end(), number) != list.end();
+}
+
+}  // namespace
 
 Calls::Calls(TfLiteContext* context) {
   ForEachSubgraph(context, [this](int i, TfLiteContext* one) {
@@ -10,7 +17,6 @@ Calls::Calls(TfLiteContext* context) {
     if (!ReadModel(one, &model).ok()) return;
     for (const ModelNodes::Entry& entry : model.entries) {
       for (int subgraph : SubgraphsOf(entry)) {
-        if (subgraph > 0) called_.insert(subgraph);
         callers_.push_back(i);
         callees_.push_back(subgraph);
       }
@@ -18,12 +24,13 @@ Calls::Calls(TfLiteContext* context) {
   });
 }
 
+bool Calls::IsCalled(int subgraph) const { return subgraph > 0 && Contains(callees_, subgraph); }
+
 // Callers mostly come before what they call. Those that do not have no verdicts yet.
 bool Calls::MayRun(int subgraph) const {
   std::vector<int> later;  // what these may run
   const auto may_run = [&](int one) {
-    return !IsCalled(one) || run_.count(one) ||
-           std::find(later.begin(), later.end(), one) != later.end();
+    return !IsCalled(one) || Contains(run_, one) || Contains(later, one);
   };
   for (size_t i = callers_.size(); i-- > 0;) {
     if (callers_[i] > subgraph && may_run(callers_[i])) later.push_back(callees_[i]);
@@ -33,9 +40,9 @@ bool Calls::MayRun(int subgraph) const {
 
 void Calls::Note(const ModelNodes& model, const std::vector<Verdict>& verdicts) {
   for (size_t i = 0; i < verdicts.size(); ++i) {
-    // What a node on the GPU stands for is a part of its partition.
+    // On the GPU a subgraph is a part of the partition of the node that runs it.
     if (verdicts[i].on_gpu) continue;
-    for (int subgraph : SubgraphsOf(model.entries[i])) run_.insert(subgraph);
+    for (int subgraph : SubgraphsOf(model.entries[i])) run_.push_back(subgraph);
   }
 }
 

@@ -2,7 +2,6 @@
 #ifndef QUADRA_DELEGATE_CALLS_H_
 #define QUADRA_DELEGATE_CALLS_H_
 
-#include <set>
 #include <vector>
 
 #include "delegate_native/delegate/verdicts.h"
@@ -15,7 +14,7 @@ class Calls {
   explicit Calls(TfLiteContext* context);
 
   // Whether a node runs the subgraph. Users run all others, and the main one.
-  bool IsCalled(int subgraph) const { return called_.count(subgraph) > 0; }
+  bool IsCalled(int subgraph) const;
   // Whether users or nodes on the CPU may run it, by the verdicts so far.
   bool MayRun(int subgraph) const;
   // Where the nodes of a subgraph that call others run.
@@ -23,8 +22,7 @@ class Calls {
 
  private:
   std::vector<int> callers_, callees_;  // of each call
-  std::set<int> called_;
-  std::set<int> run_;  // by nodes on the CPU
+  std::vector<int> run_;                // by nodes on the CPU
 };
 
 }  // namespace quadra

@@ -19,7 +19,7 @@ TfLiteStatus Answer(TfLiteContext* context, const Status& status) {
   return kTfLiteError;
 }
 
-// What a kernel of the interpreter owns. It may outlive the delegate, so it shares the partition.
+// Owned by a kernel of the interpreter. It may outlive the delegate, so it shares the partition.
 struct KernelData {
   std::shared_ptr<Partition> partition;
 };
@@ -84,16 +84,15 @@ bool HasSeveralSubgraphs(TfLiteContext* context) {
 Delegate::Delegate(Options options, const VerdictListener& listener)
     : options_(std::move(options)), listener_(listener) {
   SetLogLevel(options_.debug);
-  Candidate candidate;
-  candidate.name = options_.backend;
-  candidate.status = ReadTarget(options_, &target_);
-  candidate.tried = !candidate.status.ok();
-  if (candidate.tried) candidates_.push_back(candidate);  // the same for all backends
-  else
-    for (const std::string& name : BackendsToTry(options_)) {
-      candidate.name = name;
-      candidates_.push_back(candidate);
-    }
+  const Status status = ReadTarget(options_, &target_);
+  std::vector<std::string> names = {options_.backend};  // without a target the same for all
+  if (status.ok()) names = BackendsToTry(options_);
+  candidates_ = std::vector<Candidate>(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    candidates_[i].name = names[i];
+    candidates_[i].status = status;
+    candidates_[i].tried = !status.ok();
+  }
   Begin(0);
   c_delegate_.data_ = this;
   c_delegate_.Prepare = ApplyDelegate;
@@ -121,7 +120,8 @@ Applied* Delegate::Begin(int subgraph) {
     backend_notes_.clear();
     calls_ = Calls();
   } else {
-    begun.first_partition = applied_.back().first_partition + applied_.back().best.partitions.size();
+    begun.first_partition =
+        applied_.back().first_partition + applied_.back().best.partitions.size();
     // A subgraph comes again where another size of an input, or another delegate, had the
     // interpreter undo what was applied.
     applied_.erase(std::remove_if(applied_.begin(), applied_.end(),
@@ -140,21 +140,20 @@ Status Delegate::Apply(TfLiteContext* context) {
   const SubgraphView subgraph{context, std::make_shared<ModelNodes>(), calls_.IsCalled(index),
                               applied->first_partition};
   QUADRA_RETURN_IF_ERROR(ReadModel(context, subgraph.model.get()));
-  std::vector<std::vector<Verdict>> tried;
+  std::vector<Attempt> tried;
+  size_t best = 0;
   for (Candidate& candidate : candidates_) {
-    Attempt attempt = TryCandidate(subgraph, &candidate);
-    const Status status = attempt.status;
-    tried.push_back(attempt.verdicts);
-    Attempt* best = &applied->best;
-    if (tried.size() == 1 || !best->gpu->backend ||
-        attempt.nodes_on_gpu() > best->nodes_on_gpu()) {
-      *best = std::move(attempt);
+    tried.push_back(TryCandidate(subgraph, &candidate));
+    const Attempt& last = tried.back();
+    if (!tried[best].gpu->backend || last.nodes_on_gpu() > tried[best].nodes_on_gpu()) {
+      best = tried.size() - 1;
     }
-    if (status.ok()) break;
-    NotePassedOver(candidate.name, status);
+    if (last.status.ok()) break;
+    NotePassedOver(candidate.name, last.status);
   }
+  SayWhy(tried, &tried[best]);
+  applied->best = std::move(tried[best]);
   calls_.Note(*subgraph.model, applied->best.verdicts);
-  SayWhy(tried, &applied->best);
   TellVerdicts(*applied);
   if (index == 0) ShareBuffers(context);
   return Replace(context, applied->best);
@@ -179,7 +178,7 @@ void Delegate::NotePassedOver(const std::string& backend, const Status& status) 
 void Delegate::ShareBuffers(TfLiteContext* context) {
   buffers_->bound.clear();  // they were another model's
   const Attempt& main = Main().best;
-  // Of another OpenCL library's context than the callers' buffers, none can be had.
+  // Callers' buffers belong to contexts of one OpenCL library, not of another one.
   const bool is_whole = main.partitions.size() == 1 && options_.opencl_library.empty() &&
                         main.nodes_on_gpu() == main.verdicts.size();
   for (const auto& partition : main.partitions) {
@@ -222,15 +221,15 @@ void Delegate::TellVerdicts(const Applied& applied) const {
 }
 
 // A node that is left to the CPU has a reason for each backend that was tried.
-void Delegate::SayWhy(const std::vector<std::vector<Verdict>>& tried, Attempt* best) const {
+void Delegate::SayWhy(const std::vector<Attempt>& tried, Attempt* best) const {
   for (size_t node = 0; node < best->verdicts.size(); ++node) {
     Verdict& verdict = best->verdicts[node];
     if (verdict.on_gpu) continue;
     std::string reasons;
     bool differ = false;
     for (size_t i = 0; i < tried.size(); ++i) {
-      const Verdict& one = tried[i][node];
-      differ = differ || one.reason != tried[0][node].reason;
+      const Verdict& one = tried[i].verdicts[node];
+      differ = differ || one.reason != tried[0].verdicts[node].reason;
       const std::string reason = one.on_gpu ? "it could run there" : one.reason;
       reasons += (i ? "; " : "") + candidates_[i].name + ": " + reason;
     }

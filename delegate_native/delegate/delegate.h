@@ -12,14 +12,14 @@
 
 namespace quadra {
 
-// What the delegate made of one subgraph of a model.
+// The attempt that was applied to one subgraph of a model.
 struct Applied {
   int subgraph = 0;            // 0 is the main one
   size_t first_partition = 0;  // its number among those of all subgraphs
   Attempt best;                // by a GPU without a backend when none could be opened
 };
 
-// Who is told each verdict; see QuadraDelegateOptions.
+// The user's function that gets each verdict; see QuadraDelegateOptions.
 struct VerdictListener {
   void (*function)(void* data, const QuadraVerdict* verdict) = nullptr;
   void* data = nullptr;
@@ -38,7 +38,7 @@ class Delegate {
   }
 
   const VerdictListener& listener() const { return listener_; }
-  // What the interpreter calls for each subgraph of a model.
+  // The interpreter calls it for each subgraph of a model.
   Status Apply(TfLiteContext* context);
   // The partition whose nodes these are; null if there is none.
   std::shared_ptr<Partition> FindPartition(const TfLiteIntArray* nodes) const;
@@ -48,7 +48,7 @@ class Delegate {
   Status BindBuffer(int tensor, const QuadraBuffer* buffer);
   void SetBufferSource(const QuadraBufferSource& source) { buffers_->source = source; }
   void UseContexts(const Contexts& contexts) { shared_ = contexts; }
-  // Of the main subgraph.
+  // Those of the main subgraph's backend.
   Contexts contexts() const;
   // Verdicts, plans, times of the last model, as JSON.
   std::string Report() const;
@@ -66,7 +66,7 @@ class Delegate {
   Status Open(Candidate* candidate);
   Attempt TryCandidate(const SubgraphView& subgraph, Candidate* candidate);
   void NotePassedOver(const std::string& backend, const Status& status);
-  void SayWhy(const std::vector<std::vector<Verdict>>& tried, Attempt* best) const;
+  void SayWhy(const std::vector<Attempt>& tried, Attempt* best) const;
   void TellVerdicts(const Applied& applied) const;
   void ShareBuffers(TfLiteContext* context);
   Status Replace(TfLiteContext* context, const Attempt& best);

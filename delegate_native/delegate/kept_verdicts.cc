@@ -7,6 +7,7 @@
 #include "delegate_native/base/content_hash.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/builtin_params.h"
+#include "delegate_native/tflite/tensor_info.h"
 
 namespace quadra {
 namespace {
@@ -70,28 +71,31 @@ void AddTensor(const TfLiteTensor& tensor, ContentHash* hash) {
   }
 }
 
-// The numbers of a file.
-class Numbers {
- public:
-  void Add(const int* list, int size) { all_.insert(all_.end(), list, list + size); }
-  void Add(int number) { Add(&number, 1); }
-  void Add(const std::vector<int>& list) {
-    Add(static_cast<int>(list.size()));
-    Add(list.data(), static_cast<int>(list.size()));
-  }
-  void Add(const std::vector<Port>& ports) {
-    for (const Port& port : ports) {
-      for (int axis = kFirstAxis; axis < 4; ++axis) Add(port.shape.axis(axis));
-      Add(port.rank);
-    }
-  }
-  Part bytes() const {
-    return {reinterpret_cast<const uint8_t*>(all_.data()), all_.size() * sizeof(int)};
-  }
+Status Misfit() { return Unsupported("they do not fit the model"); }
 
- private:
-  std::vector<int> all_;
-};
+// The inputs or outputs of a partition, with six sizes and a rank for each.
+Status ReadPorts(const TfLiteContext& context, const flatbuffers::Vector<int32_t>& tensors,
+                 const int* sizes, const int* ranks, std::vector<Port>* ports) {
+  for (int tensor : tensors) {
+    Port port;
+    port.rank = *ranks++;
+    port.shape = ShapeOf(sizes, kMostRank);
+    const bool is_empty = std::any_of(sizes, sizes + kMostRank, [](int size) { return size < 1; });
+    if (tensor < 0 || static_cast<size_t>(tensor) >= context.tensors_size || is_empty ||
+        port.rank < 0 || port.rank > kMostRank || !FitsInts(port.shape)) {
+      return Misfit();
+    }
+    // As an import has it: int16 is only in states.
+    if (!ElementOf(context.tensors[tensor].type, &port.element)) port.element = Element::kInt16;
+    ports->push_back(port);
+    sizes += kMostRank;
+  }
+  return Status();
+}
+
+void Assign(const flatbuffers::Vector<int32_t>& from, std::vector<int>* to) {
+  to->assign(from.data(), from.data() + from.size());
+}
 
 }  // namespace
 
@@ -112,122 +116,69 @@ std::string HashOfModel(const TfLiteContext& context, const ModelNodes& model) {
 void SaveVerdicts(const ModelCache& cache, const std::string& key,
                   const std::vector<Verdict>& verdicts,
                   const std::vector<std::shared_ptr<Partition>>& partitions, const Status& result) {
-  Numbers numbers;
-  std::string texts;
-  numbers.Add(static_cast<int>(verdicts.size()));
-  for (const Verdict& verdict : verdicts) {
-    numbers.Add(verdict.on_gpu + (verdict.on_gpu && verdict.is_constant));
-    texts.append(verdict.reason.c_str(), verdict.reason.size() + 1);
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<uint8_t> placements(verdicts.size());
+  std::vector<flatbuffers::Offset<flatbuffers::String>> reasons(verdicts.size());
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    placements[i] = !verdicts[i].on_gpu       ? fb::Placement_Cpu
+                    : verdicts[i].is_constant ? fb::Placement_Folded
+                                              : fb::Placement_Gpu;
+    reasons[i] = builder.CreateString(verdicts[i].reason);
   }
-  for (const auto& partition : partitions) {
-    const Session& session = *partition->session;
-    numbers.Add(partition->nodes);
-    numbers.Add(partition->input_tensors);
-    numbers.Add(partition->output_tensors);
-    numbers.Add(partition->states);
-    numbers.Add(partition->only_shapes);
-    numbers.Add(session.inputs());
-    numbers.Add(session.outputs());
-    texts.append(session.graph_hash().c_str(), session.graph_hash().size() + 1);
+  std::vector<flatbuffers::Offset<fb::PartitionRecord>> records(partitions.size());
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    const Partition& partition = *partitions[i];
+    const Session& session = *partition.session;
+    std::vector<int> sizes, ranks;
+    for (const std::vector<Port>* ports : {&session.inputs(), &session.outputs()}) {
+      for (const Port& port : *ports) {
+        for (int axis = kFirstAxis; axis < 4; ++axis) sizes.push_back(port.shape.axis(axis));
+        ranks.push_back(port.rank);
+      }
+    }
+    records[i] = fb::CreatePartitionRecordDirect(
+        builder, &partition.nodes, &partition.input_tensors, &partition.output_tensors, &sizes,
+        &ranks, partition.states, partition.only_shapes, session.graph_hash().c_str());
   }
-  texts.append(result.message().c_str(), result.message().size() + 1);
-  cache.SaveVerdicts(key, numbers.bytes(),
-                     {reinterpret_cast<const uint8_t*>(texts.data()), texts.size()});
+  builder.Finish(fb::CreateVerdictsDirect(builder, &placements, &reasons, &records,
+                                          result.ok() ? nullptr : result.message().c_str()));
+  cache.SaveVerdicts(key, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
-// From the first that is not there on, there are only zeros and empty texts.
-int KeptVerdicts::Number() {
-  fits_ = fits_ && number_ < numbers_end_;
-  return fits_ ? *number_++ : 0;
-}
-
-// So many numbers, or null.
-const int32_t* KeptVerdicts::Take(int count) {
-  fits_ = fits_ && count >= 0 && count <= numbers_end_ - number_;
-  if (!fits_) return nullptr;
-  number_ += count;
-  return number_ - count;
-}
-
-void KeptVerdicts::List(std::vector<int>* list) {
-  const int count = Number();
-  if (const int32_t* numbers = Take(count)) list->assign(numbers, numbers + count);
-}
-
-const char* KeptVerdicts::Text() {
-  const char* text = text_;
-  const size_t left = static_cast<size_t>(texts_end_ - text_);
-  const void* end = left ? memchr(text_, 0, left) : nullptr;
-  fits_ = fits_ && end;
-  if (!fits_) return "";
-  text_ = static_cast<const char*>(end) + 1;
-  return text;
-}
-
-Status KeptVerdicts::Fits() const {
-  return fits_ ? Status() : Unsupported("they do not fit the model");
-}
-
-Status KeptVerdicts::Load(const ModelCache& cache, const std::string& key,
-                          std::vector<Verdict>* verdicts) {
-  Part texts;
-  QUADRA_RETURN_IF_ERROR(cache.LoadVerdicts(key, &file_, &texts));
-  number_ = reinterpret_cast<const int32_t*>(file_.data());
-  const size_t count = file_.size() / sizeof(int32_t);
-  numbers_end_ = number_ + count;
-  text_ = reinterpret_cast<const char*>(texts.data);
-  texts_end_ = text_ + texts.size;
-  fits_ = static_cast<size_t>(Number()) == verdicts->size();
-  for (Verdict& verdict : *verdicts) {
-    const int kept = Number();
-    verdict.on_gpu = kept > 0;
-    verdict.is_constant = kept > 1;
-    verdict.reason = Text();
+Status ReadVerdicts(const fb::Verdicts& saved, std::vector<Verdict>* verdicts) {
+  const size_t count = verdicts->size();
+  if (saved.placements()->size() != count || saved.reasons()->size() != count) return Misfit();
+  for (unsigned i = 0; i < count; ++i) {
+    Verdict& verdict = (*verdicts)[i];
+    verdict.on_gpu = saved.placements()->Get(i) != fb::Placement_Cpu;
+    verdict.is_constant = saved.placements()->Get(i) == fb::Placement_Folded;
+    verdict.reason = saved.reasons()->Get(i)->c_str();
   }
-  return Fits();
+  return Status();
 }
 
-Status KeptVerdicts::Result() {
-  const char* message = Text();
-  return *message ? Status(Code::kMiscompiled, message) : Status();
-}
-
-Status KeptVerdicts::Ports(const TfLiteContext& context, const std::vector<int>& tensors,
-                           std::vector<Port>* ports) {
-  for (int tensor : tensors) {
-    const int32_t* sizes = Take(kMostRank);
-    fits_ = fits_ && std::all_of(sizes, sizes + kMostRank, [](int size) { return size > 0; }) &&
-            tensor >= 0 && static_cast<size_t>(tensor) < context.tensors_size;
-    QUADRA_RETURN_IF_ERROR(Fits());
-    Port port;
-    port.shape = ShapeOf(sizes, kMostRank);
-    port.rank = Number();
-    fits_ = fits_ && FitsInts(port.shape);
-    // As an import has it: int16 is only in states.
-    if (!ElementOf(context.tensors[tensor].type, &port.element)) port.element = Element::kInt16;
-    ports->push_back(port);
-  }
-  return Fits();
-}
-
-Status KeptVerdicts::Next(const TfLiteContext& context, const SessionOptions& options,
-                          const std::shared_ptr<Backend>& backend, Partition* partition) {
-  List(&partition->nodes);
-  List(&partition->input_tensors);
-  List(&partition->output_tensors);
-  partition->states = Number();
-  partition->only_shapes = Number();
-  const auto ends = [](int count, const std::vector<int>& list) {
-    return count >= 0 && static_cast<size_t>(count) <= list.size();
-  };
-  fits_ = fits_ && ends(partition->states, partition->output_tensors) &&
-          ends(partition->only_shapes, partition->input_tensors);
+Status ReadPartition(const fb::PartitionRecord& saved, const TfLiteContext& context,
+                     const SessionOptions& options, const std::shared_ptr<Backend>& backend,
+                     Partition* partition) {
+  const unsigned read = saved.inputs()->size(), all = read + saved.outputs()->size();
+  if (saved.ranks()->size() != all || saved.sizes()->size() != kMostRank * all) return Misfit();
+  const int *sizes = saved.sizes()->data(), *ranks = saved.ranks()->data();
   std::vector<Port> inputs, outputs;
-  QUADRA_RETURN_IF_ERROR(Ports(context, partition->input_tensors, &inputs));
-  QUADRA_RETURN_IF_ERROR(Ports(context, partition->output_tensors, &outputs));
+  QUADRA_RETURN_IF_ERROR(ReadPorts(context, *saved.inputs(), sizes, ranks, &inputs));
+  QUADRA_RETURN_IF_ERROR(
+      ReadPorts(context, *saved.outputs(), sizes + kMostRank * read, ranks + read, &outputs));
+  Assign(*saved.nodes(), &partition->nodes);
+  Assign(*saved.inputs(), &partition->input_tensors);
+  Assign(*saved.outputs(), &partition->output_tensors);
+  partition->states = saved.states();
+  partition->only_shapes = saved.only_shapes();
+  const auto ends = [](int count, const std::vector<Port>& ports) {
+    return count >= 0 && static_cast<size_t>(count) <= ports.size();
+  };
+  if (!ends(partition->states, outputs) || !ends(partition->only_shapes, inputs)) return Misfit();
   partition->session = std::make_unique<Session>(std::move(inputs), partition->only_shapes,
                                                  std::move(outputs), backend, options);
-  return partition->session->Recall(Text());
+  return partition->session->Recall(saved.graph_hash()->str());
 }
 
 }  // namespace quadra

@@ -5,6 +5,7 @@
 
 #include "delegate_native/base/clock.h"
 #include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/int_array.h"
 
 namespace quadra {

@@ -28,7 +28,7 @@ struct Partition {
   // their shapes, through nodes outside.
   int only_shapes = 0;
 
-  // Of a partition from kept verdicts: what it is imported from, if ever.
+  // In a partition from saved verdicts: the model that it is imported from, if ever.
   std::shared_ptr<ModelNodes> model;
   bool allows_quantized = true;
 

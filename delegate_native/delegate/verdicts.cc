@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "delegate_native/base/ranges.h"
 #include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/op_names.h"
 
 namespace quadra {
@@ -19,18 +19,17 @@ int SizeInputOf(const TfLiteRegistration& registration) {
 class Judgement {
  public:
   Judgement(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-            Precision precision, const std::string& float32_nodes, bool allows_quantized)
-      : context_(context), model_(model), float32_nodes_(float32_nodes) {
+            Precision precision, const std::string& float32_nodes, KnownTensors* known)
+      : context_(context), model_(model), float32_nodes_(float32_nodes), known_(known) {
     kernel_context_.gpu = &target;
     kernel_context_.precision = precision;
-    known_.allows_quantized = allows_quantized;
   }
 
-  Judged Run() {
+  std::vector<Verdict> Run() {
     std::vector<Verdict> verdicts = NameNodes(*context_, model_);
     for (size_t i = 0; i < verdicts.size(); ++i) JudgeNode(model_.entries[i], &verdicts[i]);
     PlaceFoldedNodes(model_, &verdicts);
-    return {std::move(verdicts), std::move(known_)};
+    return verdicts;
   }
 
  private:
@@ -45,17 +44,18 @@ class Judgement {
     if (status.ok()) status = Try(verdict->node, entry, &note);
     verdict->on_gpu = status.ok();
     verdict->is_constant =
-        status.ok() && outputs->size > 0 && known_.constants.Has(outputs->data[0]);
+        status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
     verdict->reason = status.ok() ? note : status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
   }
 
   Status Try(int index, const ModelNodes::Entry& entry, std::string* note) {
     scratch_ = Graph();
-    Importer importer(context_, &known_, &scratch_);
+    Importer importer(context_, known_, &scratch_);
     QUADRA_RETURN_IF_ERROR(ImportNode(index, entry.node, entry.registration, &importer));
     *note = importer.note();
-    for (const auto& state : importer.states()->values()) QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
+    for (const auto& state : importer.states()->values())
+      QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
       const ValueId value = tensor < 0 ? -1 : importer.tensors()->ValueOf(tensor);
@@ -74,10 +74,10 @@ class Judgement {
     for (int i = 0; i < entry.node->outputs->size; ++i) {
       const int tensor = entry.node->outputs->data[i];
       const ValueId value = importer.tensors()->ValueOf(tensor);
-      if (value < 0 || known_.constants.Has(tensor)) continue;
-      known_.shapes[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
+      if (value < 0 || known_->constants.Has(tensor)) continue;
+      known_->shapes[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
       if (scratch_.IsConstant(value))
-        known_.constants.PutSize(tensor, scratch_.value(value).constant);
+        known_->constants.PutSize(tensor, scratch_.value(value).constant);
       QUADRA_RETURN_IF_ERROR(CheckElement(context_->tensors[tensor], scratch_.value(value)));
     }
     return Status();
@@ -137,7 +137,7 @@ class Judgement {
   TfLiteContext* context_;
   const ModelNodes& model_;
   const std::string& float32_nodes_;
-  KnownTensors known_;
+  KnownTensors* known_;
   Graph scratch_;
   KernelContext kernel_context_;
   std::set<int> unknown_size_;
@@ -194,7 +194,11 @@ std::vector<Verdict> NameNodes(const TfLiteContext& context, const ModelNodes& m
 
 Judged Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
              Precision precision, const std::string& float32_nodes, bool allows_quantized) {
-  return Judgement(context, model, target, precision, float32_nodes, allows_quantized).Run();
+  Judged judged;
+  judged.known.allows_quantized = allows_quantized;
+  judged.verdicts =
+      Judgement(context, model, target, precision, float32_nodes, &judged.known).Run();
+  return judged;
 }
 
 IntArray NodesOnGpu(const std::vector<Verdict>& verdicts) {

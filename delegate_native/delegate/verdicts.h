@@ -9,8 +9,8 @@
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
-#include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/int_array.h"
+#include "delegate_native/tflite/known_tensors.h"
 #include "delegate_native/tflite/model_nodes.h"
 
 namespace quadra {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/builtin_params.h"
 
 namespace quadra {
 namespace {

@@ -159,4 +159,10 @@ Status CheckBinaries(const uint8_t* bytes, size_t size) {
   return Status();
 }
 
+Status CheckVerdicts(const uint8_t* bytes, size_t size) {
+  flatbuffers::Verifier verifier(bytes, size);
+  if (verifier.VerifyBuffer<fb::Verdicts>()) return Status();
+  return Unsupported("they are no FlatBuffer of this schema");
+}
+
 }  // namespace quadra

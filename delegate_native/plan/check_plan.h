@@ -16,6 +16,9 @@ Status CheckPlan(const uint8_t* bytes, size_t size);
 // The same of fb::Binaries. What is in a binary only its driver can tell.
 Status CheckBinaries(const uint8_t* bytes, size_t size);
 
+// The same of fb::Verdicts. Their reader checks whether they fit the model.
+Status CheckVerdicts(const uint8_t* bytes, size_t size);
+
 }  // namespace quadra
 
 #endif  // QUADRA_PLAN_CHECK_PLAN_H_

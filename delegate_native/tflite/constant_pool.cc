@@ -42,6 +42,13 @@ int BitsOf(TfLiteType type) { return type == kTfLiteInt4 ? 4 : type == kTfLiteIn
 
 }  // namespace
 
+void ConstantPool::Put(int tensor, ConstantData data) { known_[tensor] = std::move(data); }
+
+void ConstantPool::PutSize(int tensor, ConstantData data) {
+  Put(tensor, std::move(data));
+  sizes_.insert(tensor);
+}
+
 // A scale for each block of a row, in a tensor of their own.
 Status ConstantPool::ReadBlocks(const TfLiteContext* context, const TfLiteTensor& tensor,
                                 Scales* scales) {

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <set>
-#include <utility>
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/graph.h"
@@ -19,12 +18,9 @@ class ConstantPool {
   // The tensor's numbers, dense, or Unsupported with the reason. float16 gives floats, and so do
   // quantised integers; int32 only if floats are wanted.
   Status Get(const TfLiteContext* context, int tensor, bool wants_floats, ConstantData* data);
-  void Put(int tensor, ConstantData data) { known_[tensor] = std::move(data); }
-  // What follows from shapes, so that it changes when they do.
-  void PutSize(int tensor, ConstantData data) {
-    Put(tensor, std::move(data));
-    sizes_.insert(tensor);
-  }
+  void Put(int tensor, ConstantData data);
+  // Numbers that follow from shapes, so that they change when these do.
+  void PutSize(int tensor, ConstantData data);
   bool Has(int tensor) const { return known_.count(tensor) != 0; }
   bool IsSize(int tensor) const { return sizes_.count(tensor) != 0; }
 

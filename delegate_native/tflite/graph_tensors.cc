@@ -61,7 +61,7 @@ std::string GraphTensors::Wanted(Elements elements) const {
 }
 
 Status GraphTensors::Typed(const TfLiteTensor& tensor, const char* what, Elements elements,
-                       Value* value) const {
+                           Value* value) const {
   if (!ElementOf(tensor.type, &value->element) || !(elements & Only(value->element))) {
     return Unsupported("%s '%s' is %s; %s is supported", what, NameOf(tensor),
                        TypeName(tensor.type), Wanted(elements).c_str());
@@ -117,7 +117,7 @@ Status GraphTensors::Constant(int tensor, Elements elements, ValueId* value) {
   }
   made.name = NameOf(t);
   *value = graph_->AddValue(std::move(made));
-  // What the graph computes stays the tensor's for those that can follow it.
+  // A computed value stays the tensor's, for those that can follow it.
   if (known == value_of_tensor_.end() || graph_->IsConstant(known->second))
     value_of_tensor_[tensor] = *value;
   return Status();

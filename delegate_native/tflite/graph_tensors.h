@@ -42,7 +42,7 @@ class GraphTensors {
   // One that is made before its node runs; of integers, as the floats that they stand for.
   Status Computed(int tensor, Elements elements, ValueId* value);
   Status Floats(int tensor, ValueId* value);
-  // A tensor that the node makes: what its op computes.
+  // A tensor that the node makes, as its op computes it.
   Status Output(int tensor, ValueId* value);
   // One that has these numbers, whatever the inputs are.
   Status ConstantOutput(int tensor, ConstantData data);

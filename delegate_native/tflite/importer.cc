@@ -224,7 +224,7 @@ Status Importer::AddNodeFor(int made, const char* op, std::vector<ValueId>&& inp
     tensors_.AddNode(op, std::move(inputs), std::move(attributes), output);
     return Status();
   }
-  // What the op computes, brought to the numbers that the tensor can hold.
+  // The result of the op, brought to the numbers that the tensor can hold.
   const ValueId computed = AddInnerNode(op, std::move(inputs), std::move(attributes));
   tensors_.AddNode("requantize", {computed}, GridOf(t), output);
   return Status();

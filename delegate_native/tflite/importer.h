@@ -1,6 +1,6 @@
-// Writes a node of a TFLite graph into a Graph. Ops use it to import themselves; with what it is made
-// of (NodeReader, GraphTensors, States) it holds every check that is common to all ops (types, ranks,
-// sizes, constants).
+// Writes a node of a TFLite graph into a Graph. Ops use it to import themselves; with what it is
+// made of (NodeReader, GraphTensors, States) it holds every check that is common to all ops (types,
+// ranks, sizes, constants).
 #ifndef QUADRA_TFLITE_IMPORTER_H_
 #define QUADRA_TFLITE_IMPORTER_H_
 
@@ -58,7 +58,7 @@ class Importer : public NodeReader {
   void SetState(int input, ValueId value);
   // The floats that a state can hold which are nearest to these.
   ValueId OntoGrid(int state, ValueId floats);
-  // What is convolved, then constants: input 1, the weights, and the bias if it is there.
+  // The input that is convolved, then constants: input 1, the weights, and the bias if it is there.
   Status WeightedOperands(std::vector<ValueId>* values, int src = 0, int bias = 2);
   Status ConstantInts(int input, std::vector<int>* ints) const;
   // Integers as an attribute: of a constant, or of a value that is known when shapes are, and again
@@ -68,9 +68,9 @@ class Importer : public NodeReader {
   Status CheckRows(int rank, int depth, int input = 0) const;
   // Rows and columns of a matrix of weights.
   Status MatrixSize(int input, int* rows, int* columns) const;
-  // Of a float32 or float16 constant.
+  // The numbers of a float32 or float16 constant.
   Status ConstantFloats(int input, SharedFloats* floats) const;
-  // Of constants that are one number.
+  // The only number of a constant.
   Status ConstantInt(int input, int* number) const;
   Status ConstantFloat(int input, float* number) const;
   // The floats that a tensor of integers of the type can hold: 1 / scale, scale, and the least and

@@ -1,4 +1,4 @@
-// What is known of a model's tensors beside what the file says.
+// Facts about a model's tensors that its file does not say.
 #ifndef QUADRA_TFLITE_KNOWN_TENSORS_H_
 #define QUADRA_TFLITE_KNOWN_TENSORS_H_
 
@@ -18,7 +18,7 @@ struct KnownShape {
 };
 using KnownShapes = std::map<int, KnownShape>;
 
-// What judging a model tells of its tensors.
+// Facts that judging a model gives about its tensors.
 struct KnownTensors {
   ConstantPool constants;
   KnownShapes shapes;

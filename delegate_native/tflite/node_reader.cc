@@ -5,7 +5,7 @@
 namespace quadra {
 
 void NodeReader::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
-                     size_t params_bytes) {
+                       size_t params_bytes) {
   params_bytes_ = params_bytes;
   index_ = index;
   node_ = node;
@@ -29,7 +29,7 @@ Status NodeReader::ExpectInputs(int least, int most, int outputs) const {
 }
 
 Status NodeReader::CheckOptions(size_t size) const {
-  // What is not declared is no part of a cache's key.
+  // Undeclared bytes are no part of a cache's key.
   if (size > params_bytes_) return Internal("its op declares too few bytes of parameters");
   return node_->builtin_data ? Status() : InvalidModel("it carries no options");
 }

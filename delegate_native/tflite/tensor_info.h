@@ -1,4 +1,4 @@
-// What a tensor of the interpreter says of itself.
+// Facts about one tensor of the interpreter: its type, its name, whether it is a constant.
 #ifndef QUADRA_TFLITE_TENSOR_INFO_H_
 #define QUADRA_TFLITE_TENSOR_INFO_H_
 

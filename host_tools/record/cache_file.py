@@ -2,7 +2,7 @@
 
     header | key | zeros up to a multiple of 64 | plan | zeros up to a multiple of 64 | binaries
 
-A file of verdicts is the same with numbers in the place of a plan, and texts in that of binaries (delegate/kept_verdicts.h).
+A file of verdicts has the table Verdicts of plan/plan.fbs instead of a plan, and no binaries.
 The header: `_HEADER`, then the 128-bit hashes (low, high) of the three parts, and last the hash of all that is before it.
 """
 
@@ -75,31 +75,14 @@ class Verdicts:
     untrusted: str  # why a program of the driver is not trusted; empty: all are
 
     @classmethod
-    def parse(cls, numbers: bytes, texts: bytes) -> "Verdicts":
-        """ValueError: one ends too early, or there is more."""
-        if len(numbers) % 4 or texts[-1:] not in (b"", b"\0"):
-            raise ValueError("they end within a number or a text")
-        left = iter(struct.unpack(f"<{len(numbers) // 4}i", numbers))
-        told = texts.decode("utf-8", "replace").split("\0")[:-1]
-        try:
-            taken = [next(left) > 0 for _ in range(next(left))]
-            lists = []
-            for count in left:
-                nodes = [next(left) for _ in range(count)]
-                inputs = [next(left) for _ in range(next(left))]
-                outputs = [next(left) for _ in range(next(left))]
-                states, keeps = next(left), next(left)
-                if not 0 <= states <= len(outputs) or keeps not in (0, 1):
-                    raise ValueError("a partition has states that are no outputs")
-                sizes = [next(left) for _ in range(7 * (len(inputs) + len(outputs)))]
-                if any(size < 1 for at, size in enumerate(sizes) if at % 7 < 6):
-                    raise ValueError("a partition has an empty input or output")
-                lists.append(nodes)
-        except StopIteration as error:
-            raise ValueError("they end too early") from error
-        if len(told) != len(taken) + len(lists) + 1:
-            raise ValueError(f"they have {len(told)} texts for {len(taken)} nodes and {len(lists)} partitions")
-        return cls(taken, told[: len(taken)], list(zip(lists, told[len(taken) : -1], strict=True)), told[-1])
+    def decode(cls, data: bytes) -> "Verdicts":
+        """ValueError: it is damaged."""
+        found = flatbuffer_reader.decode(data, _schema("Verdicts"))
+        taken, reasons = [where != "Cpu" for where in found["placements"]], found["reasons"]
+        if len(taken) != len(reasons):
+            raise ValueError(f"they have {len(reasons)} reasons for {len(taken)} nodes")
+        partitions = [(partition["nodes"], partition["graph_hash"]) for partition in found["partitions"]]
+        return cls(taken, reasons, partitions, found["miscompiled"])
 
 
 @dataclass(frozen=True)
@@ -145,7 +128,7 @@ class CacheFile:
 
     def verdicts(self) -> "Verdicts":
         """Of a file that holds them. ValueError: damaged."""
-        return Verdicts.parse(self.parts.plan, self.parts.binaries)
+        return Verdicts.decode(self.parts.plan)
 
     def verify(self) -> str:
         """What is wrong with its parts; empty: nothing."""
@@ -172,9 +155,14 @@ def _value(text: str) -> Any:
 
 def programs_of(binaries: bytes) -> list[dict[str, Any]]:
     """fingerprint, format and bytes of each program that the driver compiled. ValueError: damaged."""
-    schema = replace(flatbuffer_reader.read_schema(plan_view.SCHEMA), root="Binaries", identifier=b"")
-    programs: list[dict[str, Any]] = flatbuffer_reader.decode(binaries, schema)["programs"] if binaries else []
+    found = flatbuffer_reader.decode(binaries, _schema("Binaries")) if binaries else {"programs": []}
+    programs: list[dict[str, Any]] = found["programs"]
     return programs
+
+
+def _schema(root: str) -> flatbuffer_reader.Schema:
+    """Of a value beside the plan."""
+    return replace(flatbuffer_reader.read_schema(plan_view.SCHEMA), root=root, identifier=b"")
 
 
 def file_name(token: str, key: bytes) -> str:

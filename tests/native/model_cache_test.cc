@@ -132,6 +132,55 @@ TEST_F(ModelCacheTest, WhatWasSavedIsLoaded) {
   EXPECT_EQ(found.st_mode & 0777, 0700u);
 }
 
+// Of two nodes, the second on the GPU, as a partition.
+std::vector<uint8_t> SomeVerdicts() {
+  flatbuffers::FlatBufferBuilder builder;
+  const std::vector<uint8_t> placements = {fb::Placement_Cpu, fb::Placement_Gpu};
+  const std::vector<flatbuffers::Offset<flatbuffers::String>> reasons = {
+      builder.CreateString("no such op"), builder.CreateString("")};
+  const std::vector<int> nodes = {1}, inputs = {5}, outputs = {6}, ranks = {4, 4};
+  const std::vector<int> sizes = {1, 1, 1, 2, 2, 3, 1, 1, 1, 2, 2, 4};
+  const std::vector<flatbuffers::Offset<fb::PartitionRecord>> partitions = {
+      fb::CreatePartitionRecordDirect(builder, &nodes, &inputs, &outputs, &sizes, &ranks, 0, 0,
+                                      "00ff")};
+  builder.Finish(fb::CreateVerdictsDirect(builder, &placements, &reasons, &partitions));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+TEST_F(ModelCacheTest, VerdictsAreLoadedWhereTheyAreAFlatBufferOfTheSchema) {
+  PlanBytes file;
+  const fb::Verdicts* verdicts = nullptr;
+  const std::vector<uint8_t> bytes = SomeVerdicts();
+  const auto load = [&](const std::vector<uint8_t>& saved) {
+    EXPECT_TRUE(Cache().SaveVerdicts("key", {saved.data(), saved.size()}).ok());
+    return Cache().LoadVerdicts("key", &file, &verdicts);
+  };
+  const Status status = load(bytes);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_STREQ(verdicts->reasons()->Get(0)->c_str(), "no such op");
+  EXPECT_EQ(verdicts->placements()->Get(1), fb::Placement_Gpu);
+  const fb::PartitionRecord& partition = *verdicts->partitions()->Get(0);
+  EXPECT_EQ(partition.inputs()->Get(0), 5);
+  EXPECT_EQ(partition.sizes()->Get(11), 4);
+  EXPECT_EQ(verdicts->miscompiled(), nullptr);
+  // The end are the letters of the first text that was made.
+  for (size_t size = 0; size + 4 < bytes.size(); ++size) {
+    EXPECT_FALSE(load({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}).ok())
+        << size;
+  }
+  // Files of earlier versions began with the number of nodes, and had one for each.
+  for (int nodes = 0; nodes < 70; ++nodes) {
+    for (int each = 0; each < 3; ++each) {
+      std::vector<int> numbers(static_cast<size_t>(nodes) + 1, each);
+      numbers[0] = nodes;
+      const auto* old = reinterpret_cast<const uint8_t*>(numbers.data());
+      EXPECT_EQ(load({old, old + 4 * numbers.size()}).message(),
+                "they are no FlatBuffer of this schema")
+          << nodes;
+    }
+  }
+}
+
 TEST_F(ModelCacheTest, TheKeyOfAnotherModelFindsNothing) {
   ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   EXPECT_EQ(Miss("another key"), "none is kept");

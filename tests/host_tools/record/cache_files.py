@@ -23,10 +23,7 @@ def binaries(*programs, driver=""):
         builder.PrependUint32Slot(1, number, 0)
         builder.PrependUOffsetTRelativeSlot(2, where, 0)
         made.append(builder.EndObject())
-    builder.StartVector(4, len(made), 4)
-    for one in reversed(made):
-        builder.PrependUOffsetTRelative(one)
-    listed = builder.EndVector()
+    listed = _offsets(builder, made)
     made_by = builder.CreateString(driver)
     builder.StartObject(2)
     builder.PrependUOffsetTRelativeSlot(0, listed, 0)
@@ -51,7 +48,41 @@ def content(plan, key=KEY, compiled=None):
 
 def verdicts(key=KEY.replace("graph 00ff", "model 00ff\noptions backend=opencl")):
     """A file of verdicts: of three nodes the CPU keeps the second; the others are a partition each, the last with a state."""
-    port = [1, 1, 1, 6, 7, 4, 4]
-    numbers = [3, 1, 0, 2, 1, 0, 1, 5, 1, 6, 0, 0, *port, *port, 1, 2, 1, 7, 2, 8, 9, 1, 1, *port, *port, *port]
-    texts = b"\0Quadra has no SUCH yet\0\0aa\0bb\0self_check: conv2d\0"
-    return content(struct.pack(f"<{len(numbers)}i", *numbers), key, texts)
+    builder = flatbuffers.Builder(64)
+    reasons = [builder.CreateString(reason) for reason in ("", "Quadra has no SUCH yet", "")]
+    untrusted = builder.CreateString("self_check: conv2d")
+    partitions = [_partition(builder, 0, [5], [6], 0, 0, "aa"), _partition(builder, 2, [7], [8, 9], 1, 1, "bb")]
+    tables = [_offsets(builder, reasons), _offsets(builder, partitions)]
+    placements = builder.CreateByteVector(bytes([1, 0, 2]))
+    builder.StartObject(4)
+    for slot, offset in enumerate([placements, *tables, untrusted]):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    builder.Finish(builder.EndObject())
+    return content(bytes(builder.Output()), key, b"")
+
+
+def _partition(builder, node, inputs, outputs, states, only_shapes, graph_hash):
+    named = builder.CreateString(graph_hash)
+    ports = len(inputs) + len(outputs)
+    lists = [_ints(builder, ints) for ints in ([node], inputs, outputs, [1, 1, 1, 6, 7, 4] * ports, [4] * ports)]
+    builder.StartObject(8)
+    for slot, offset in enumerate(lists):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    builder.PrependInt32Slot(5, states, 0)
+    builder.PrependInt32Slot(6, only_shapes, 0)
+    builder.PrependUOffsetTRelativeSlot(7, named, 0)
+    return builder.EndObject()
+
+
+def _ints(builder, ints):
+    builder.StartVector(4, len(ints), 4)
+    for number in reversed(ints):
+        builder.PrependInt32(number)
+    return builder.EndVector()
+
+
+def _offsets(builder, values):
+    builder.StartVector(4, len(values), 4)
+    for value in reversed(values):
+        builder.PrependUOffsetTRelative(value)
+    return builder.EndVector()

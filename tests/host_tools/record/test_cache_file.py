@@ -1,12 +1,13 @@
 """Files of the cache are read as they are written down; whatever is damaged in one is told."""
 
 import random
+import struct
 from dataclasses import replace
 
 import pytest
 
 from host_tools.base.errors import Misuse
-from host_tools.record import cache_file
+from host_tools.record import cache_file, flatbuffer_reader
 from host_tools.record.content_hash import content_hash
 from tests.host_tools.record import cache_files
 
@@ -88,9 +89,25 @@ def test_verdicts_are_read(tmp_path):
     assert said.partitions == [([0], "aa"), ([2], "bb")] and said.untrusted == "self_check: conv2d"
 
 
-@pytest.mark.parametrize("part", ["plan", "binaries"])
-def test_verdicts_that_end_too_early_are_told(tmp_path, part):
+def test_the_partitions_of_verdicts_have_their_inputs_and_outputs():
+    found = flatbuffer_reader.decode(
+        cache_file.Parts.parse(cache_files.verdicts()).plan, cache_file._schema("Verdicts")
+    )
+    first, last = found["partitions"]
+    assert (first["inputs"], first["sizes"], first["ranks"]) == ([5], [1, 1, 1, 6, 7, 4] * 2, [4, 4])
+    assert (last["inputs"], last["outputs"], len(last["sizes"])) == ([7], [8, 9], 18)
+    assert (first["states"], last["states"], last["only_shapes"]) == (0, 1, 1)
+
+
+def test_verdicts_that_end_too_early_are_told(tmp_path):
     parts = cache_file.Parts.parse(cache_files.verdicts())
-    for length in range(len(getattr(parts, part))):
-        damaged = replace(parts, **{part: getattr(parts, part)[:length]}).pack()
+    for length in range(len(parts.plan) - 8):  # at the end there is the first reason, which is empty
+        damaged = replace(parts, plan=parts.plan[:length]).pack()
         assert read(damaged, tmp_path).verify().startswith("its verdicts are damaged: "), length
+
+
+def test_verdicts_of_the_earlier_format_are_told(tmp_path):
+    parts = cache_file.Parts.parse(cache_files.verdicts())
+    for nodes in range(1, 40):
+        old = replace(parts, plan=struct.pack(f"<{nodes + 1}i", nodes, *[1] * nodes), binaries=bytes(nodes + 1))
+        assert read(old.pack(), tmp_path).verify().startswith("its verdicts are damaged: "), nodes
