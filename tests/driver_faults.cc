@@ -758,8 +758,9 @@ QUADRA_EXPORT const char* QuadraFaultsReport() {
   for (const std::string& one : tried) groups += (groups.empty() ? "\"" : ", \"") + one + "\"";
   text = std::string("{\"happened\": ") + (happened ? "true" : "false") + ", \"calls\": {" + calls +
          "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}, \"groups\": [" + groups +
-         "], \"blind_finishes\": " + std::to_string(blind_finishes) + ", \"inner_parts\": " +
-         std::to_string(inner_parts) + ", \"early_parts\": " + std::to_string(early_parts) + "}";
+         "], \"blind_finishes\": " + std::to_string(blind_finishes) +
+         ", \"inner_parts\": " + std::to_string(inner_parts) +
+         ", \"early_parts\": " + std::to_string(early_parts) + "}";
   return text.c_str();
 }
 

@@ -19,7 +19,9 @@ def shrinking() -> bytes:
     m = Model()
     x = m.input(FEED.shape)
     for i in range(4):
-        x = m.conv2d(x, constant(f"parts/w{i}", (8, 3, 3, 8)), constant(f"parts/b{i}", (8,)), stride=(2, 2) if i else (1, 1))
+        x = m.conv2d(
+            x, constant(f"parts/w{i}", (8, 3, 3, 8)), constant(f"parts/b{i}", (8,)), stride=(2, 2) if i else (1, 1)
+        )
     m.output(x)
     return m.bytes()
 
