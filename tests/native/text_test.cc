@@ -27,6 +27,7 @@ TEST(Text, HasConditions) {
 TEST(Text, RepeatsLines) {
   EXPECT_EQ(Text("$for(i, n) a$i += b;\n").Set("n", 3).str(), "a0 += b;\na1 += b;\na2 += b;\n");
   EXPECT_EQ(Text("$for(i, 2) $for(k, 2) a$i_$k;\n").str(), "a0_0;\na0_1;\na1_0;\na1_1;\n");
+  EXPECT_EQ(Text("$if(0) $for(i, 2) never;\nrest;\n").str(), "rest;\n");
   EXPECT_EQ(Text("$for(i, n) never;\nrest;\n").Set("n", 0).str(), "rest;\n");
 }
 
