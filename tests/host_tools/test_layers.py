@@ -130,10 +130,33 @@ def test_kernel_bodies_have_no_word_of_one_language():
     assert not found
 
 
+def _where(holds: bool, text: str) -> str:
+    """A kernel's text (docs/kernels.md) where all of its conditions without `!` hold, or where those with it do."""
+    kept, parts = [], [True]
+    for line in text.split("\n"):
+        if line.endswith("$end"):
+            kept += [line.removesuffix("$end")] if all(parts) else []
+            parts.pop()
+            continue
+        opens = re.search(r"\$(if|for)\((!?)[^)]*\)$", line)
+        here = line[: opens.start()] if opens else line
+        ends = [one.start() for one in re.finditer(r"\$if\((!?)", here) if (one[1] == "") != holds]
+        kept += [here[: min(ends, default=len(here))]] if all(parts) else []
+        if opens:
+            parts.append(opens[1] == "for" or (opens[2] == "") == holds)
+    return "\n".join(kept)
+
+
+def test_conditions_of_texts_are_told_apart():
+    text = "$if(a)\n{\n$for(i, 2) x;\n$end\n$if(!a) [\n$for(i, 2)\n${y}$if(a) }\n$end\nz"
+    assert _where(True, text).split() == ["{", "$for(i,", "2)", "x;", "${y}$if(a)", "}", "z"]
+    assert _where(False, text).split() == ["$if(!a)", "[", "${y}", "z"]
+
+
 def test_what_opens_a_brace_of_a_kernel_closes_it():
     found: list[str] = []
     for path in sources("ops"):
-        texts = [raw or text for raw, text in BODY.findall(code(path)) if path.name != "unroll.cc"]  # Block itself
+        texts = [_where(holds, raw or text) for raw, text in BODY.findall(code(path)) for holds in (True, False)]
         found += [f"{path.name}: {text}" for text in texts if text.count("{") != text.count("}")]
     assert not found
 
