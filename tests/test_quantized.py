@@ -331,9 +331,9 @@ def test_a_recurrent_layer_of_integers(quadra, name, backend):
 
 
 @on_both
-@pytest.mark.parametrize("rank", [1, 2])
-def test_filters_over_time_of_integers(quadra, rank, backend):
-    """Three runs: the state is of int16."""
+@pytest.mark.parametrize(("rank", "coarser"), [(1, 1), (2, 1), (1, 16)])
+def test_filters_over_time_of_integers(quadra, rank, coarser, backend):
+    """Three runs: the state is of int16. The scale that the file gives the bias (coarser) is not read by the CPU."""
     batch, depth, units, memory = 2, 9, 4, 5
     m = Model()
     x = m.input((batch, depth), dtype="int8", scale=4 / 255, zero_point=-7)
@@ -344,7 +344,8 @@ def test_filters_over_time_of_integers(quadra, rank, backend):
     bias_scale = wide["scale"] / most
     bias = np.round(constant("svdf bias", (units,)) / bias_scale).astype(np.int32)
     state = m.value((batch, units * rank * memory), variable=True, **wide)
-    inputs = [x, m.const(w, scale=1 / 127), m.const(t, scale=1 / most), m.const(bias, scale=bias_scale), state]
+    inputs = [x, m.const(w, scale=1 / 127), m.const(t, scale=1 / most)]
+    inputs += [m.const(bias, scale=bias_scale * coarser), state]
     grid = {"dtype": "int8", "scale": 12 / 255, "zero_point": -60}
     m.output(m.op("SVDF", inputs, (batch, units), "SVDFOptions", 3, grid, Rank=rank, FusedActivationFunction=1))
     raw = m.bytes()
@@ -388,6 +389,43 @@ def test_filters_over_time_with_weights_of_integers(quadra, backend):
     raw = model_with(lambda m, integers: m.const(integers, scale=0.005))
     floats = model_with(lambda m, integers: integers * np.float32(0.005))
     feeds = [generator("svdf x").uniform(-1, 1, (2, 5)).astype(np.float32)]
+    quadra.run(raw, feeds, **options(backend=backend)).check(cpu.run(floats, feeds))
+
+
+def _with_weights(op: str, weights) -> tuple[bytes, list[np.ndarray]]:
+    """A model of one op whose weights are what `weights` makes of a matrix of integers, and its inputs."""
+    m = Model()
+    numbers = generator(f"uint8 {op}")
+
+    def make(*shape):
+        return weights(m, numbers.integers(-127, 128, shape).astype(np.int8))
+
+    x = numbers.uniform(-1, 1, (1, 4, 4, 8) if op == "CONV_2D" else (2, 8)).astype(np.float32)
+    if op == "EMBEDDING_LOOKUP":
+        ids = np.array([1, 0, 3], np.int32)
+        m.output(m.op(op, [m.input(ids.shape, dtype="int32"), make(5, 8)], (3, 8)))
+        return m.bytes(), [ids]
+    source = m.input(x.shape)
+    if op == "CONV_2D":
+        m.output(m.conv2d(source, make(5, 1, 1, 8), np.zeros(5, np.float32)))
+    elif op == "FULLY_CONNECTED":
+        m.output(m.fully_connected(source, make(5, 8), np.zeros(5, np.float32)))
+    elif op == "RNN":
+        state = m.value((2, 6), variable=True)
+        given = [source, make(6, 8), make(6, 6), np.zeros(6, np.float32), state]
+        m.output(m.op(op, given, (2, 6), "RNNOptions", FusedActivationFunction=4))
+    else:
+        state = m.value((2, 24), variable=True)
+        m.output(m.op(op, [source, make(6, 8), make(6, 4), None, state], (2, 3), "SVDFOptions", Rank=2))
+    return m.bytes(), [x]
+
+
+@on_both
+@pytest.mark.parametrize("op", ["CONV_2D", "FULLY_CONNECTED", "RNN", "SVDF", "EMBEDDING_LOOKUP"])
+def test_weights_of_uint8_for_floats_are_those_of_int8(quadra, op, backend):
+    """As the first hybrid models have them; the CPU's kernels read the bytes so."""
+    raw, feeds = _with_weights(op, lambda m, integers: m.const(integers.view(np.uint8), scale=0.005))
+    floats, _ = _with_weights(op, lambda m, integers: integers * np.float32(0.005))
     quadra.run(raw, feeds, **options(backend=backend)).check(cpu.run(floats, feeds))
 
 

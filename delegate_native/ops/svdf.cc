@@ -1,7 +1,9 @@
 // SVDF: filters over features of the last steps. A step's features, one for each filter, go behind
 // those before in the state, of which the oldest fall out; weights over time make sums of them, and
 // `rank` filters a unit.
+#include <cmath>
 #include <utility>
+#include <vector>
 
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/reduce.h"
@@ -67,6 +69,23 @@ Status AddMemory(Importer* importer, const Sizes& sizes, ValueId* memory) {
   return Status();
 }
 
+// The CPU's integers add the bias as it is, in the scale of the products: its own is not read.
+Status ScaleBias(Importer* importer, int units, ValueId* bias) {
+  const auto scale_of = [&](int input) {
+    const TfLiteAffineQuantization* scales = ScalesOf(importer->InputTensor(input));
+    return scales ? scales->scale->data[0] : 0.0f;
+  };
+  const float product = scale_of(kTimeWeights) * scale_of(kState), own = scale_of(kBias);
+  if (!(own > 0) || std::abs(product - own) <= 1e-3f * own) return Status();
+  SharedFloats floats;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantFloats(kBias, &floats));
+  std::vector<float> scaled = *floats;
+  for (float& number : scaled) number *= product / own;
+  *bias = importer->AddConstant({1, 1, 1, units}, std::move(scaled));
+  importer->graph()->value(*bias).rank = 1;
+  return Status();
+}
+
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(kBias, kState + 1));
   const TfLiteSVDFParams* params;
@@ -93,6 +112,7 @@ Status Import(Importer* importer) {
   }
   ValueId bias;
   QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(kBias, &bias));
+  if (has_integers) QUADRA_RETURN_IF_ERROR(ScaleBias(importer, sizes.units, &bias));
   sums = importer->AddInnerNode("reduce", {sums}, std::move(reduction));
   return importer->AddNode("add", {sums, bias}, {}, activation);
 }

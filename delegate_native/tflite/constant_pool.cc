@@ -109,6 +109,8 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
     return Unsupported("constant '%s' is %s, which the GPU has no numbers for", NameOf(t),
                        TypeName(t.type));
   }
+  const bool is_int8 = int8_.count(tensor) != 0;
+  if (is_int8) element = Element::kInt8;
   const int64_t count = ElementCount(t.dims);
   const size_t bits = narrow ? static_cast<size_t>(narrow) : half ? 16 : 8 * BytesOf(element);
   const size_t bytes = (static_cast<size_t>(count < 0 ? 0 : count) * bits + 7) / 8;
@@ -119,6 +121,7 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
   if (scaled && (wide || kBytes & Only(element) || (wants_floats && element == Element::kInt32))) {
     Scales scales;
     QUADRA_RETURN_IF_ERROR(blocks ? ReadBlocks(context, t, &scales) : ReadScales(t, &scales));
+    if (is_int8) scales.zero_points = {0};
     *data = std::make_shared<const Constant>(t.data, element, static_cast<int>(bits),
                                              std::move(scales), static_cast<size_t>(count));
     known_[tensor] = *data;

@@ -21,6 +21,8 @@ class ConstantPool {
   void Put(int tensor, ConstantData data);
   // Numbers that follow from shapes, so that they change when these do.
   void PutSize(int tensor, ConstantData data);
+  // Its bytes of uint8 are those of int8, without a zero point.
+  void ReadAsInt8(int tensor) { int8_.insert(tensor); }
   bool Has(int tensor) const { return known_.count(tensor) != 0; }
   bool IsSize(int tensor) const { return sizes_.count(tensor) != 0; }
 
@@ -28,7 +30,7 @@ class ConstantPool {
   Status ReadBlocks(const TfLiteContext* context, const TfLiteTensor& tensor, Scales* scales);
 
   std::map<int, ConstantData> known_;
-  std::set<int> sizes_;
+  std::set<int> sizes_, int8_;
 };
 
 }  // namespace quadra

@@ -24,13 +24,23 @@ Status Importer::CheckHas(int input) const {
   return HasInput(input) ? Status() : InvalidModel("its input %d is absent", input);
 }
 
+// Early hybrid models have int8 weights in tensors of uint8, for floats: the CPU's kernels read them
+// so, whatever their zero point is.
+void Importer::FindWeightsOfUint8(int input) const {
+  const TfLiteTensor& tensor = InputTensor(input);
+  if (tensor.type == kTfLiteUInt8 && IsQuantized(tensor) && OutputTensor(0).type == kTfLiteFloat32)
+    known()->constants.ReadAsInt8(InputIndex(input));
+}
+
 Status Importer::Operand(int input, ValueId* value, Elements elements) {
   QUADRA_RETURN_IF_ERROR(CheckHas(input));
+  if (IsConstant(input)) FindWeightsOfUint8(input);
   return tensors_.Operand(InputIndex(input), elements, value);
 }
 
 Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   QUADRA_RETURN_IF_ERROR(CheckHas(input));
+  FindWeightsOfUint8(input);
   return tensors_.Constant(InputIndex(input), elements, value);
 }
 
@@ -133,6 +143,7 @@ Status Importer::MatrixSize(int input, int* rows, int* columns) const {
 
 Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
   QUADRA_RETURN_IF_ERROR(CheckHas(input));
+  FindWeightsOfUint8(input);
   ConstantData data;
   QUADRA_RETURN_IF_ERROR(
       known()->constants.Get(context(), InputIndex(input), /*wants_floats=*/true, &data));

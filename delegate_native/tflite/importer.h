@@ -95,6 +95,7 @@ class Importer : public NodeReader {
 
  private:
   Status CheckHas(int input) const;
+  void FindWeightsOfUint8(int input) const;
 
   GraphTensors tensors_;
   States states_;
