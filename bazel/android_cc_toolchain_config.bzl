@@ -53,7 +53,7 @@ def _android_flags(ctx):
             # Nothing is thrown.
             "-fno-unwind-tables",
             "-fno-asynchronous-unwind-tables",
-            "-DQUADRA_MAKER=\"%s\"" % ctx.attr.maker,
+            "-DQUADRA_TOOLCHAIN=\"%s\"" % ctx.attr.maker,
             # libc++'s headers include no others for the sake of old code: an eighth less to compile.
             "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES",
             # Two builds make the same bytes.

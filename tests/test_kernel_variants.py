@@ -47,7 +47,7 @@ def bodies(quadra: Quadra, model: bytes, target: Path, folder: Path) -> dict[str
 @pytest.fixture(scope="module")
 def of_vectors(quadra, tmp_path_factory):
     """of_vectors(registers): bodies of all vectors, on a target of so many registers that one work-item is enough for, and
-    those of vectors with sums that work-items share, with weights that are cut, and that go Winograd's way. Of no
+    those of vectors with sums that work-items share, with weights that are cut, and that go Winograd's algorithm. Of no
     registers: on llvmpipe's target."""
 
     @cache

@@ -1,4 +1,4 @@
-"""Convolutions of 3 x 3 pixels by Winograd's way (ops/winograd.h): right in every precision, and taken where the target says."""
+"""Convolutions of 3 x 3 pixels by Winograd's algorithm (ops/winograd.h): right in every precision, and taken where the target says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IO = {"to_slices", "from_slices"}
 
 @pytest.fixture
 def phone(tmp_path):
-    """phone(backend, target, precision, facts): options with a target that takes Winograd's way for every convolution."""
+    """phone(backend, target, precision, facts): options with a target that takes Winograd's algorithm for every convolution."""
 
     def write(backend: str, target: str, precision: str, **facts) -> dict[str, str]:
         given = json.loads((TARGETS / f"{target}.json").read_text())

@@ -13,13 +13,13 @@
 #include "delegate_native/accelerator/gpu_options.h"
 #include "delegate_native/accelerator/litert_abi.h"
 #include "delegate_native/base/log.h"
-#include "delegate_native/base/maker.h"
+#include "delegate_native/base/toolchain.h"
 
 namespace quadra {
 namespace {
 
 // The library's note of who made it comes with this.
-__attribute__((used)) const auto kMaker = &Maker;
+__attribute__((used)) const auto kToolchain = &Toolchain;
 
 // Plain data: threads may still make models while the process ends.
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;

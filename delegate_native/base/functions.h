@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "delegate_native/base/function.h"
+#include "delegate_native/base/lean/function.h"
 
 namespace quadra {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/int_array.h"

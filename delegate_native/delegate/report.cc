@@ -1,6 +1,6 @@
 // The delegate's report as JSON: one schema, documented in docs/run_folder.md.
 #include "delegate_native/base/json_writer.h"
-#include "delegate_native/base/maker.h"
+#include "delegate_native/base/toolchain.h"
 #include "delegate_native/base/version.h"
 #include "delegate_native/delegate/delegate.h"
 
@@ -121,7 +121,7 @@ std::string Delegate::Report() const {
   json.BeginObject();
   json.Key("schema_version").Number(1);
   json.Key("version").Text(kVersion);
-  json.Key("made_by").Text(Maker());
+  json.Key("made_by").Text(Toolchain());
   const Gpu& gpu = *Main().best.gpu;
   json.Key("backend").Text(gpu.backend ? gpu.backend->name() : "none");
   json.Key("backend_notes").BeginArray();

@@ -81,7 +81,7 @@ struct GpuInfo {
   // computes on a CPU.
   bool runs_items_serially() const { return kHasCpuShapes && flat_group > 0; }
   // A little more work in every inference is cheaper than one more text.
-  bool wants_few_texts() const { return kHasCpuShapes && compiles_at_dispatch; }
+  bool wants_merge_similar_sources() const { return kHasCpuShapes && compiles_at_dispatch; }
 };
 
 // Reads a target file and decides what it leaves open. Unknown keys and wrong types are errors that

@@ -32,7 +32,7 @@ struct Dialect {
   // from its place there; kernels with shared memory stay as they are. 0: grids are as described.
   int flat_group = 0;
   // Texts that would differ by little are one, which does a little more than is asked.
-  bool few_texts = false;
+  bool merge_similar_sources = false;
   // Of one dispatch: groups, and loop iterations of all its work-items.
   int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
   int64_t max_trips = INT64_MAX;

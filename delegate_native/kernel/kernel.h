@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "delegate_native/base/element.h"
-#include "delegate_native/base/function.h"
+#include "delegate_native/base/lean/function.h"
 #include "delegate_native/base/shape.h"
 
 namespace quadra {

@@ -124,7 +124,7 @@ bool Renderer::HasSteps(size_t tensor) const {
 
 std::string Renderer::CountLanes(size_t tensor) const {
   const Shape& shape = layouts_[tensor].shape;
-  if (shape.c % 4 == 0 && !(kHasCpuShapes && dialect_.few_texts)) return "";
+  if (shape.c % 4 == 0 && !(kHasCpuShapes && dialect_.merge_similar_sources)) return "";
   return Text(QUADRA_TEXT("int e_c = $t_c - e_s${batches:, % $t_s} * 4; "))
       .Set("batches", shape.b > 1);
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "delegate_native/base/sorted.h"
+#include "delegate_native/base/lean/sorted.h"
 
 namespace quadra {
 

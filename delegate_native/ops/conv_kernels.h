@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "delegate_native/base/function.h"
+#include "delegate_native/base/lean/function.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/window.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/sorted.h"
+#include "delegate_native/base/lean/sorted.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/computed_weights.h"

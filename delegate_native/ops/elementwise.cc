@@ -44,7 +44,7 @@ class StepWriter {
                const Attributes& attributes) {
     const std::string formula = is_int && op.int_formula ? op.int_formula : op.formula;
     // "$a + $b" and "$a * $b" commute.
-    if (few_texts() && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
+    if (merge_similar_sources() && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
     size_t next = 0;
     for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {
@@ -68,9 +68,9 @@ class StepWriter {
   }
 
  private:
-  bool few_texts() const { return gpu_.wants_few_texts(); }
+  bool merge_similar_sources() const { return gpu_.wants_merge_similar_sources(); }
   // Then operands are read as if they had fewer channels; a division would cost too much.
-  bool is_one_of_few() const { return few_texts() && out_.b == 1; }
+  bool is_one_of_few() const { return merge_similar_sources() && out_.b == 1; }
 
   static int CountOf(const char* text, const char* word) {
     int count = 0;

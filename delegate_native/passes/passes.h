@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "delegate_native/base/function.h"
+#include "delegate_native/base/lean/function.h"
 #include "delegate_native/graph/graph.h"
 
 namespace quadra {
@@ -24,7 +24,7 @@ int MergeElementwise(Graph* graph, const Fits& fits);
 int MergeReshapes(Graph* graph);
 int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);
-int RemoveIdleRounding(Graph* graph);
+int RemoveRedundantRounding(Graph* graph);
 int RemoveOutputReshape(Graph* graph);
 int RemoveUnread(Graph* graph);
 int SplitConvOfConcat(Graph* graph);

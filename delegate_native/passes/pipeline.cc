@@ -17,7 +17,7 @@ int Any(Graph* graph, const Fits&) {
 const std::vector<Pass>& Pipeline() {
   static const std::vector<Pass>& passes = *new std::vector<Pass>{
       {"remove_unread", Any<RemoveUnread>},
-      {"remove_idle_rounding", Any<RemoveIdleRounding>},
+      {"remove_redundant_rounding", Any<RemoveRedundantRounding>},
       {"split_conv_of_concat", Any<SplitConvOfConcat>},
       {"remove_identity", Any<RemoveIdentity>},
       {"merge_reshapes", Any<MergeReshapes>},

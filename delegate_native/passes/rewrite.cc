@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/sorted.h"
+#include "delegate_native/base/lean/sorted.h"
 
 namespace quadra {
 namespace {

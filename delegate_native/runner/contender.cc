@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/status.h"
 
 namespace quadra {

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/json.h"
-#include "delegate_native/base/maker.h"
+#include "delegate_native/base/toolchain.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/runner/files.h"
 
@@ -136,7 +136,7 @@ Outcome Worker::Run() {
   json.Key("cpus").Number(Processors());
   json.Key("packages").BeginObject();
   json.Key("tensorflow-lite").Text(tflite_.TfLiteVersion()).EndObject();
-  json.Key("runner").BeginObject().Key("made_by").Text(Maker()).EndObject().EndObject();
+  json.Key("runner").BeginObject().Key("made_by").Text(Toolchain()).EndObject().EndObject();
   return Write("environment.json", json.text());
 }
 

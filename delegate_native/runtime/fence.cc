@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/runtime/backend.h"
 
 namespace quadra {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "delegate_native/base/function.h"
+#include "delegate_native/base/lean/function.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/plan/plan_generated.h"
 

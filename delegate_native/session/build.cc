@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/passes/passes.h"

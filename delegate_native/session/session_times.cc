@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 
 namespace quadra {
 

@@ -19,7 +19,7 @@ MODELS = (
     "tf2_mobilenet_v2_1.0_224_ptq",
 )
 GPUS = "adreno-740,mali-g610"
-# Of one convolution: none of the models has channels enough for Winograd's way on an Adreno.
+# Of one convolution: none of the models has channels enough for Winograd's algorithm on an Adreno.
 LAYER = "conv2d_3x3_128_channels_48x48"
 _OPS = {  # with their kernels' names
     "conv2d": ("conv2d", "conv2d_split"),

@@ -116,7 +116,7 @@ def test_vendors_are_named_in_device_only():
 
 def test_what_drivers_on_the_cpu_need_is_apart_from_what_phones_run():
     apart = ("runtime/opencl/pocl/", "runtime/gles/llvmpipe/")
-    words = re.compile(r"kHasCpuShapes|is_cpu\(|is_serial\(|runs_items_serially|wants_few_texts|"
+    words = re.compile(r"kHasCpuShapes|is_cpu\(|is_serial\(|runs_items_serially|wants_merge_similar_sources|"
                        r"shares_host_memory|compiles_at_dispatch|(?:pocl|llvmpipe)/")  # fmt: skip
     found = {str(path.relative_to(NATIVE)) for path in sources("runtime") if words.search(code(path))}
     assert found and all(name.startswith(apart) for name in found)

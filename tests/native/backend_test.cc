@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "tests/native/backends.h"
 #include "tests/native/hand_made_plan.h"
 

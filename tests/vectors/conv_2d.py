@@ -107,7 +107,7 @@ def _residual(name, x, w):
     )
 
 
-# What `winograd_channels` and `winograd_tiles` of 1 let take Winograd's way: tests/test_winograd.py runs them. Sides are not
+# What `winograd_channels` and `winograd_tiles` of 1 let take Winograd's algorithm: tests/test_winograd.py runs them. Sides are not
 # multiples of the tiles' 4, but for one.
 WINOGRAD = [
     _case("winograd", (1, 8, 8, 8), (8, 3, 3, 8)),

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/log.h"
 
 namespace quadra {

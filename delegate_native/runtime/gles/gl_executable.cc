@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 
 namespace quadra {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "delegate_native/base/thread.h"
+#include "delegate_native/base/lean/thread.h"
 
 namespace quadra {
 GlThread::GlThread() {

@@ -5,8 +5,8 @@
 
 #include <pthread.h>
 
-#include "delegate_native/base/home_process.h"
-#include "delegate_native/base/mutex.h"
+#include "delegate_native/runtime/fork_guard.h"
+#include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/base/status.h"
 
 namespace quadra {
@@ -34,7 +34,7 @@ class GlThread {
   Status Wait(Call call, void* job);
   void Work();
 
-  const HomeProcess home_;
+  const ForkGuard home_;
   Mutex callers_;  // one caller at a time
   Mutex mutex_;
   Condition changed_;

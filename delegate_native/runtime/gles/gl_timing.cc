@@ -1,5 +1,5 @@
 // How long dispatches take.
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/runtime/gles/gl_executable.h"

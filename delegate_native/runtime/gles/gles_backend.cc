@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "delegate_native/base/mutex.h"
+#include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/runtime/gles/gl_executable.h"
 
 namespace quadra {
@@ -42,7 +42,7 @@ Status MakeGlesBackend(const std::string& library, const Contexts& shared,
   // Never destroyed: a static of the process may be gone before the last interpreter is.
   static Mutex& mutex = *new Mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<GlesBackend>>;
-  static const HomeProcess home;
+  static const ForkGuard home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenGL ES"));
   const MutexLock lock(&mutex);
   // An app's context may go and the next one get its address: each delegate shares anew.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
 
 namespace quadra {

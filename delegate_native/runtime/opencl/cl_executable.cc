@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/shape.h"
 
 namespace quadra {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "delegate_native/base/home_process.h"
+#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_host_device.h"
@@ -64,7 +64,7 @@ class ClExecutable : public Executable {
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status Profile(size_t first, size_t count, RunTimes* times);
 
-  const HomeProcess home_;
+  const ForkGuard home_;
   std::shared_ptr<ClContext> context_;
   const ClApi& cl_;
   const fb::Plan& plan_;

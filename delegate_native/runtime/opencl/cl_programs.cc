@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
-#include "delegate_native/base/thread.h"
+#include "delegate_native/base/lean/thread.h"
 #include "delegate_native/runtime/backend.h"
 
 namespace quadra {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "delegate_native/base/mutex.h"
+#include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/base/program_binary.h"
 #include "delegate_native/plan/plan_generated.h"
 #include "delegate_native/runtime/opencl/cl_context.h"

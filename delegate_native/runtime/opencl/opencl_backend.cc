@@ -3,9 +3,9 @@
 #include <map>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
-#include "delegate_native/base/home_process.h"
-#include "delegate_native/base/mutex.h"
+#include "delegate_native/base/lean/clock.h"
+#include "delegate_native/runtime/fork_guard.h"
+#include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
 #include "delegate_native/runtime/opencl/cl_import.h"
@@ -58,7 +58,7 @@ class OpenClBackend : public Backend {
   }
 
  private:
-  const HomeProcess home_;
+  const ForkGuard home_;
   std::shared_ptr<ClContext> context_;
   std::shared_ptr<ClPrograms> programs_;
 };
@@ -71,7 +71,7 @@ Status MakeOpenClBackend(const std::string& library, const Contexts& shared,
   static Mutex& mutex = *new Mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<OpenClBackend>>;
   static auto& kept = *new std::map<std::string, std::shared_ptr<Backend>>;
-  static const HomeProcess home;
+  static const ForkGuard home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenCL"));
   const MutexLock lock(&mutex);
   void* given = shared.cl_context;

@@ -38,7 +38,7 @@ def test_options_reach_the_delegate(tmp_path):
     assert delegate_options.words(spec.options) == given and delegate_options.words({"backend": "gles"}) == ""
     assert delegate_options.of_part({"tuning": "fast", "last_delegate_node_index": "7"}) == {"tuning": "fast"}
     assert delegate_options.parse("") == {}
-    assert delegate_options.parse("is_precision_loss_allowed=0"), "keeps convolutions from Winograd's way, too"
+    assert delegate_options.parse("is_precision_loss_allowed=0"), "keeps convolutions from Winograd's algorithm, too"
 
 
 def test_what_is_set_in_another_way_are_options_of_the_delegate():

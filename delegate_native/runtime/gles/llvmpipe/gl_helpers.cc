@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "delegate_native/base/thread.h"
+#include "delegate_native/base/lean/thread.h"
 #include "delegate_native/runtime/gles/gl_first_launches.h"
 
 namespace quadra {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 
 namespace quadra {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/clock.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/log.h"
 
 namespace quadra {

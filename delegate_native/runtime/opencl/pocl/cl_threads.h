@@ -11,10 +11,10 @@
 #include <memory>
 #include <vector>
 
-#include "delegate_native/base/function.h"
-#include "delegate_native/base/home_process.h"
-#include "delegate_native/base/mutex.h"
-#include "delegate_native/base/thread.h"
+#include "delegate_native/base/lean/function.h"
+#include "delegate_native/runtime/fork_guard.h"
+#include "delegate_native/base/lean/mutex.h"
+#include "delegate_native/base/lean/thread.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 
 namespace quadra {
@@ -43,7 +43,7 @@ class ClThreads {
   void Help(size_t thread);
   bool Take(size_t thread);
 
-  const HomeProcess home_;
+  const ForkGuard home_;
   std::vector<ClHandle<cl_command_queue>> queues_;
   std::list<Helper> helpers_;
   std::atomic<bool> is_taken_{false}, ends_{false};

@@ -1,5 +1,5 @@
-#ifndef QUADRA_BASE_CLOCK_H_
-#define QUADRA_BASE_CLOCK_H_
+#ifndef QUADRA_BASE_LEAN_CLOCK_H_
+#define QUADRA_BASE_LEAN_CLOCK_H_
 
 #include <time.h>
 
@@ -25,4 +25,4 @@ inline int64_t ProcessCpuUs() { return ClockUs(CLOCK_PROCESS_CPUTIME_ID); }
 
 }  // namespace quadra
 
-#endif  // QUADRA_BASE_CLOCK_H_
+#endif  // QUADRA_BASE_LEAN_CLOCK_H_

@@ -1,6 +1,6 @@
 // Sorting of short lists: std::sort's code would be 3 KB for each type.
-#ifndef QUADRA_BASE_SORTED_H_
-#define QUADRA_BASE_SORTED_H_
+#ifndef QUADRA_BASE_LEAN_SORTED_H_
+#define QUADRA_BASE_LEAN_SORTED_H_
 
 #include <vector>
 
@@ -11,4 +11,4 @@ void SortOnce(std::vector<int>* numbers);
 
 }  // namespace quadra
 
-#endif  // QUADRA_BASE_SORTED_H_
+#endif  // QUADRA_BASE_LEAN_SORTED_H_

@@ -1,6 +1,6 @@
 // Threads, and what a driver knows, do not come along when a process forks.
-#ifndef QUADRA_BASE_HOME_PROCESS_H_
-#define QUADRA_BASE_HOME_PROCESS_H_
+#ifndef QUADRA_RUNTIME_FORK_GUARD_H_
+#define QUADRA_RUNTIME_FORK_GUARD_H_
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 namespace quadra {
 
 // The process where this was made.
-class HomeProcess {
+class ForkGuard {
  public:
   bool is_here() const { return getpid() == process_; }
   // An error in a child that was forked since.
@@ -27,4 +27,4 @@ class HomeProcess {
 
 }  // namespace quadra
 
-#endif  // QUADRA_BASE_HOME_PROCESS_H_
+#endif  // QUADRA_RUNTIME_FORK_GUARD_H_

@@ -48,7 +48,7 @@ bool IsIdle(const Node& clamp, const Attributes& grid) {
 
 }  // namespace
 
-int RemoveIdleRounding(Graph* graph) {
+int RemoveRedundantRounding(Graph* graph) {
   Grids grids(graph->values.size(), nullptr);
   std::vector<int> idle, producer(graph->values.size(), -1);
   int changes = 0;

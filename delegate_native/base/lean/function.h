@@ -1,7 +1,7 @@
 // What std::function is to its callers, in a third of its code; its header takes longer to compile
 // than most files that need one.
-#ifndef QUADRA_BASE_FUNCTION_H_
-#define QUADRA_BASE_FUNCTION_H_
+#ifndef QUADRA_BASE_LEAN_FUNCTION_H_
+#define QUADRA_BASE_LEAN_FUNCTION_H_
 
 #include <cstddef>
 #include <memory>
@@ -42,4 +42,4 @@ class Function<Result(Arguments...)> {
 
 }  // namespace quadra
 
-#endif  // QUADRA_BASE_FUNCTION_H_
+#endif  // QUADRA_BASE_LEAN_FUNCTION_H_

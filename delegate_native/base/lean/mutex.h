@@ -1,7 +1,7 @@
 // Mutexes of the system. Those of the C++ library throw where they are misused: they would bring
 // its errors, their texts and what carries exceptions into the library, 8 KB.
-#ifndef QUADRA_BASE_MUTEX_H_
-#define QUADRA_BASE_MUTEX_H_
+#ifndef QUADRA_BASE_LEAN_MUTEX_H_
+#define QUADRA_BASE_LEAN_MUTEX_H_
 
 #include <pthread.h>
 
@@ -53,4 +53,4 @@ class Condition {
 
 }  // namespace quadra
 
-#endif  // QUADRA_BASE_MUTEX_H_
+#endif  // QUADRA_BASE_LEAN_MUTEX_H_

@@ -1,4 +1,4 @@
-#include "delegate_native/base/sorted.h"
+#include "delegate_native/base/lean/sorted.h"
 
 #include <set>
 

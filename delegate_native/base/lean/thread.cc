@@ -1,4 +1,4 @@
-#include "delegate_native/base/thread.h"
+#include "delegate_native/base/lean/thread.h"
 
 #include <signal.h>
 

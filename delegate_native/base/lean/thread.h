@@ -1,7 +1,7 @@
 // Threads of our own inside an application: a library without exceptions cannot use std::thread,
 // which ends the process where the system has no thread left.
-#ifndef QUADRA_BASE_THREAD_H_
-#define QUADRA_BASE_THREAD_H_
+#ifndef QUADRA_BASE_LEAN_THREAD_H_
+#define QUADRA_BASE_LEAN_THREAD_H_
 
 #include <pthread.h>
 
@@ -13,4 +13,4 @@ int StartThread(const char* name, void* (*work)(void*), void* argument, pthread_
 
 }  // namespace quadra
 
-#endif  // QUADRA_BASE_THREAD_H_
+#endif  // QUADRA_BASE_LEAN_THREAD_H_
