@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "delegate_native/base/status.h"
-#include "delegate_native/device/gpu_info.h"
 #include "delegate_native/cache/cache_file.h"
+#include "delegate_native/device/gpu_info.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/plan/plan_bytes.h"
 #include "delegate_native/plan/plan_generated.h"

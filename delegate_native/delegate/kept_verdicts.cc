@@ -160,7 +160,7 @@ Status ReadVerdicts(const fb::Verdicts& saved, std::vector<Verdict>* verdicts) {
 Status ReadPartition(const fb::PartitionRecord& saved, const TfLiteContext& context,
                      const SessionOptions& options, const std::shared_ptr<Backend>& backend,
                      Partition* partition) {
-  const unsigned read = saved.inputs()->size(), all = read + saved.outputs()->size();
+  const size_t read = saved.inputs()->size(), all = read + saved.outputs()->size();
   if (saved.ranks()->size() != all || saved.sizes()->size() != kMostRank * all) return Misfit();
   const int *sizes = saved.sizes()->data(), *ranks = saved.ranks()->data();
   std::vector<Port> inputs, outputs;

@@ -21,6 +21,7 @@ Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, 
   for (int i = 0; same && i < rank; ++i) same = tensor->dims->data[i] == shape.axis(4 - rank + i);
   if (same) return Status();
   std::vector<int> sizes;
+  sizes.reserve(static_cast<size_t>(rank));
   for (int i = 0; i < rank; ++i) sizes.push_back(shape.axis(4 - rank + i));
   IntArray dims = MakeIntArray(sizes);
   if (!dims) return Internal("out of memory");

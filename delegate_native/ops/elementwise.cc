@@ -44,7 +44,8 @@ class StepWriter {
                const Attributes& attributes) {
     const std::string formula = is_int && op.int_formula ? op.int_formula : op.formula;
     // "$a + $b" and "$a * $b" commute.
-    if (merge_similar_sources() && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
+    if (merge_similar_sources() && formula.size() == 7 && strchr("+*", formula[3]))
+      hole = std::min(hole, 0);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
     size_t next = 0;
     for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {

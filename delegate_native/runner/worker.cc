@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/json.h"
-#include "delegate_native/base/toolchain.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/base/toolchain.h"
 #include "delegate_native/runner/files.h"
 
 namespace quadra {

@@ -8,7 +8,7 @@ namespace quadra {
 
 void Importer::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
                      size_t params_bytes) {
-  NodeReader::Begin(index, node, registration, params_bytes);
+  ReadNode(index, node, registration, params_bytes);
   tensors_.Begin(index);
 }
 
@@ -24,8 +24,8 @@ Status Importer::CheckHas(int input) const {
   return HasInput(input) ? Status() : InvalidModel("its input %d is absent", input);
 }
 
-// Early hybrid models have int8 weights in tensors of uint8, for floats: the CPU's kernels read them
-// so, whatever their zero point is.
+// Early hybrid models have int8 weights in tensors of uint8, for floats: the CPU's kernels read
+// them so, whatever their zero point is.
 void Importer::FindWeightsOfUint8(int input) const {
   const TfLiteTensor& tensor = InputTensor(input);
   if (tensor.type == kTfLiteUInt8 && IsQuantized(tensor) && OutputTensor(0).type == kTfLiteFloat32)

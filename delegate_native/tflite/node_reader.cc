@@ -4,8 +4,8 @@
 
 namespace quadra {
 
-void NodeReader::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
-                       size_t params_bytes) {
+void NodeReader::ReadNode(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
+                          size_t params_bytes) {
   params_bytes_ = params_bytes;
   index_ = index;
   node_ = node;

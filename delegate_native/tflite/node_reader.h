@@ -17,8 +17,8 @@ class NodeReader {
 
   // Stands on a node; everything below is about it. Of a builtin op's parameters only the first
   // `params_bytes` may be read.
-  void Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
-             size_t params_bytes);
+  void ReadNode(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
+                size_t params_bytes);
 
   TfLiteContext* context() const { return context_; }
   int index() const { return index_; }

@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
-#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/runtime/fork_guard.h"
 
 namespace quadra {
 

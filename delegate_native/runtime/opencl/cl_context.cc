@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/functions.h"
+#include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/runtime/opencl/cl_host_device.h"
 

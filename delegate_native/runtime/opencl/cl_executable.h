@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/runtime/backend.h"
+#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_host_device.h"
 #include "delegate_native/runtime/opencl/cl_plan_memory.h"

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <utility>
 
-#include "delegate_native/base/log.h"
 #include "delegate_native/base/lean/thread.h"
+#include "delegate_native/base/log.h"
 #include "delegate_native/runtime/backend.h"
 
 namespace quadra {

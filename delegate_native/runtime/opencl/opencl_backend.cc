@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "delegate_native/base/lean/clock.h"
-#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/base/lean/mutex.h"
+#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
 #include "delegate_native/runtime/opencl/cl_import.h"

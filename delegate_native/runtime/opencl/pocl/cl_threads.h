@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "delegate_native/base/lean/function.h"
-#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/base/lean/thread.h"
+#include "delegate_native/runtime/fork_guard.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 
 namespace quadra {
