@@ -150,6 +150,18 @@ def wheel(c: Context, out: str = "") -> None:
     wheel.show(wheel.from_arguments(out), terminal.console())
 
 
+@task(help={"out": "The folder for them (default: .cache/release)."})
+def release(c: Context, out: str = "") -> None:
+    """Make what is published: the wheels quadra-tools and quadra-delegate, the AAR's Maven repository, checksums.
+
+    Without an NDK (ANDROID_NDK_HOME) what is for Android comes from the stand-in, for tests, and no repository is made.
+    """
+    from host_tools.base import terminal
+    from host_tools.build import release
+
+    release.show(release.from_arguments(out), terminal.console())
+
+
 @task(help={"out": "A folder for the site (default: .cache/docs/site).", "open": "Show it in the browser."})
 def docs(c: Context, out: str = "", open: bool = False) -> None:
     """Build README.md and docs/ as a site that needs no network; print its first page. Checks every link.
@@ -1039,10 +1051,10 @@ def lab(c: Context, words: list[str], host: str = "", listen: str = "localhost",
 
 
 def _library(given: str, driver: str = "") -> Path:
-    from host_tools.build import bazel
+    from host_tools.build import artifacts
     from host_tools.places import on_host
 
-    return _file(given) or on_host.library_for(driver) or bazel.library()
+    return _file(given) or on_host.library_for(driver) or artifacts.library()
 
 
 def _file(given: str) -> Path | None:

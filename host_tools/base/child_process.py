@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from host_tools.base import portable
 from host_tools.base.errors import CommandFailed, CommandTimedOut, ToolMissing
 
 _KILL_GRACE_S = 5.0
@@ -154,10 +155,10 @@ def start_copier(file: IO[bytes], to: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["tee", path], stdin=subprocess.PIPE, stdout=to, pass_fds=[file.fileno()])
 
 
-def end_group(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
+def end_group(process: subprocess.Popen[bytes], number: int = portable.KILL) -> None:
     """Sends a signal to a process that we started in a session of its own, and to all that it started."""
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
+        portable.end_group(process.pid, number)
 
 
 def _start(
@@ -197,9 +198,9 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: Callable[[],
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number in (signal.SIGTERM, portable.KILL):
         try:
-            os.killpg(process.pid, number)
+            portable.end_group(process.pid, number)
         except ProcessLookupError:
             pass
         try:

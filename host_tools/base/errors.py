@@ -15,6 +15,8 @@ import errno
 from collections.abc import Iterable
 from pathlib import Path
 
+from host_tools.base import installed
+
 
 class QuadraError(Exception):
     """Base of all errors that end a task with a sentence instead of a traceback."""
@@ -24,7 +26,7 @@ class QuadraError(Exception):
 
     def __init__(self, tried: str, came_back: str, do_next: str = "") -> None:
         super().__init__(tried, came_back, do_next)
-        self.tried, self.came_back, self.do_next = tried, came_back, do_next
+        self.tried, self.came_back, self.do_next = tried, came_back, installed.said(do_next)
 
     def __str__(self) -> str:
         text = f"{self.tried}: {self.came_back}"
@@ -69,6 +71,17 @@ class ToolMissing(QuadraError):
     """A program, library or package that is needed is not installed."""
 
     exit_code = 73
+
+
+def require_clone(tried: str) -> None:
+    """ToolMissing in an installed toolkit, which cannot do it."""
+    if installed.INSTALLED:
+        raise needs_clone(tried)
+
+
+def needs_clone(tried: str) -> ToolMissing:
+    came_back = "it is built from the sources, which an installed quadra-tools does not have"
+    return ToolMissing(tried, came_back, "clone the repository of Quadra, and do it there, by `./inv`")
 
 
 class FetchFailed(QuadraError):

@@ -1,12 +1,13 @@
 """Locks on files: one process at a time, or several that share. The system frees a lock when its owner ends, however it ends."""
 
-import fcntl
 import math
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from host_tools.base import portable
 
 _POLL_S = 0.02
 _LOOK_S = 0.5  # is_held has a lock for a moment: that is no reason to give up
@@ -17,10 +18,10 @@ def acquire(path: Path, *, shared: bool = False, wait_s: float = 0.0) -> int | N
 
     os.close frees the lock.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = portable.opened(path, os.O_RDWR | os.O_CREAT, links=False)
     end = time.monotonic() + max(wait_s, _LOOK_S)
     try:
-        while not _locked(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
+        while not portable.lock(handle, shared=shared):
             if time.monotonic() >= end:
                 os.close(handle)
                 return None
@@ -45,24 +46,16 @@ def held(path: Path, wait_s: float = math.inf) -> Iterator[int]:
 
 def alone(handle: int) -> bool:
     """Makes a shared lock an exclusive one; false where another process shares it."""
-    return _locked(handle, fcntl.LOCK_EX)
+    return portable.lock(handle)
 
 
 def is_held(path: Path) -> bool:
     """Whether a process has the file's lock for itself."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = portable.opened(path)
     except OSError:
         return False
     try:
-        return not _locked(handle, fcntl.LOCK_SH)
+        return not portable.lock(handle, shared=True)
     finally:
         os.close(handle)
-
-
-def _locked(handle: int, kind: int) -> bool:
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-        return True
-    except BlockingIOError:
-        return False

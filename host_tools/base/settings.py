@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from host_tools.base import installed
 from host_tools.base.errors import Misuse, not_written
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = installed.PACKAGE.parent  # of the clone; installed, the folder that Python finds the toolkit in
 _SOCKET = re.compile(r"tcp:(?:([^:]+|\[[^]]+\]):)?([0-9]{1,5})")
 
 
@@ -66,7 +67,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     return Settings(
         models_dirs=tuple(_absolute(f) for f in folders),
         downloads_dir=path("QUADRA_DOWNLOADS_DIR", cache / "quadra" / "models"),
-        runs_dir=path("QUADRA_RUNS_DIR", ROOT / "runs"),
+        runs_dir=path("QUADRA_RUNS_DIR", (Path.cwd() if installed.INSTALLED else ROOT) / "runs"),
         driver_cache_dir=path("QUADRA_DRIVER_CACHE_DIR", cache / "quadra" / "driver"),
         tools_dir=path("QUADRA_TOOLS_DIR", cache / "quadra" / "tools"),
         devices_dir=path("QUADRA_DEVICES_DIR", cache / "quadra" / "devices"),

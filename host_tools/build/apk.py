@@ -17,16 +17,19 @@ from xml.etree import ElementTree
 from rich.console import Console
 
 from host_tools.base import child_process, settings
-from host_tools.base.android import ABIS, ACCELERATOR
+from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.progress import progress
 from host_tools.build import apk_check, archives, bazel, java, maven, ndk
 
+TEST_KEY = (
+    java.APP / "test.keystore"
+)  # published: the same sources make the same APK everywhere, and one replaces the other
 MANIFEST = java.APP / "runner" / "src" / "main" / "AndroidManifest.xml"
 BUILT = settings.ROOT / ".cache" / "android"
 LIBRARIES = BUILT / "libs"  # Gradle takes libquadra.so from here, too
 DEBUG_LIBRARIES = BUILT / "debug"
-NAME = "libquadra.so"
+NAME = DELEGATE
 PAGE_BYTES = 16384
 CLASS_LIST = "assets/classes.sha256"
 
@@ -34,7 +37,7 @@ _ANDROID = "{http://schemas.android.com/apk/res/android}"
 _DEADLINE_S = 300.0
 _DEX_MAIN = "com.android.dx.command.Main"
 _PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
-_DEBUG_PASSWORD = "android"  # as everybody's debug key has
+_TEST_PASSWORD = "android"  # as everybody's debug key has
 
 
 def found_in(folder: Path, abis: Sequence[str] = ()) -> dict[str, Path]:
@@ -232,7 +235,7 @@ def _align(apk: Path, scratch: Path) -> Path:
 
 
 def _sign(apk: Path, signed: Path, release: bool) -> Path:
-    keystore, password = _release_key() if release else (_debug_key(), _DEBUG_PASSWORD)
+    keystore, password = _release_key() if release else (TEST_KEY, _TEST_PASSWORD)
     schemes = ["--v1-signing-enabled", "false", "--v2-signing-enabled", "true", "--v3-signing-enabled", "true"]
     argv: list[object] = ["apksigner", "sign", "--ks", keystore, "--ks-pass", "env:QUADRA_SIGN_PASSWORD", *schemes]
     argv += ["--min-sdk-version", maven.version("android-minSdk"), "--out", signed, apk]
@@ -248,20 +251,6 @@ def _release_key() -> tuple[Path, str]:
             "sign an APK for release", found, "set QUADRA_KEYSTORE and QUADRA_KEYSTORE_PASSWORD to your own key"
         )
     return config.keystore, config.keystore_password
-
-
-def _debug_key() -> Path:
-    """A key of this machine, made once. An app signed with another one has to be uninstalled first."""
-    folder = settings.make_folder(settings.read().tools_dir, "QUADRA_TOOLS_DIR")
-    made = folder / "debug.keystore"
-    if not made.is_file():
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            partial = Path(scratch) / made.name
-            argv = [java.tool("keytool"), "-genkeypair", "-keystore", partial, "-storepass", _DEBUG_PASSWORD]
-            argv += ["-keypass", _DEBUG_PASSWORD, "-alias", "debug", "-keyalg", "RSA", "-keysize", "2048"]
-            child_process.run([*argv, "-validity", "10000", "-dname", "CN=Quadra debug"], timeout_s=_DEADLINE_S)
-            partial.replace(made)
-    return made
 
 
 def _keep_for_gradle(libraries: Mapping[str, Path]) -> None:

@@ -8,12 +8,11 @@ with all that was linked to it, in which programs of an earlier one run. The oth
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.base import child_process
+from host_tools.base import child_process, portable
 from host_tools.base.errors import ToolMissing
 from host_tools.drivers import debian_packages, tool_folder
 from host_tools.drivers.debian_packages import Apt
@@ -76,6 +75,6 @@ class Layers:
         if _REFUSED & set(str(self.folder)):
             reason = f"the path {self.folder} has a colon, a comma or a backslash"
             raise ToolMissing(f"use the driver {self.name}", reason, "set QUADRA_TOOLS_DIR to another folder")
-        as_root = () if os.geteuid() == 0 else ("--map-root-user",)
+        as_root = () if portable.is_root() else ("--map-root-user",)
         joined = ":".join(str(layer) for layer in layers if layer.is_dir())
         return ("unshare", "--mount", *as_root, "sh", _ENTER, joined)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from host_tools.base import cpu_drivers
 from host_tools.base.errors import ToolMissing
-from host_tools.build import bazel
+from host_tools.build import artifacts
 from host_tools.drivers import angle, gpu, oclgrind, rows, rusticl
 from host_tools.drivers.driver import Driver, Entry
 
@@ -59,7 +59,7 @@ _USUAL = (
 def _phone(driver: Driver) -> Driver:
     """The same driver with the library that phones get."""
     about = "the library that phones get, without the kernels for CPUs: what runs on phones alone, executed"
-    return replace(driver, name=f"phone-{driver.name}", stands_for=about, library=bazel.phone_library)
+    return replace(driver, name=f"phone-{driver.name}", stands_for=about, library=artifacts.phone_library)
 
 
 DRIVERS = (*_USUAL, *(_phone(driver) for driver in _USUAL if driver.name in ("pocl", "llvmpipe", "angle")))

@@ -5,12 +5,11 @@ parent lives on, keeps what there was, and says what was being done.
 """
 
 import contextlib
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from host_tools.base import child_process
+from host_tools.base import child_process, portable
 from host_tools.base.errors import CommandTimedOut, DeviceTimedOut, FolderNotWritable, Misuse, QuadraError, RunFailed
 from host_tools.places import one_graph
 from host_tools.places.place import Show
@@ -99,7 +98,7 @@ class Attempt:
         self.state = "crashed"
         came_back = f"the process {_ending(done.returncode)} at the stage '{self.stage}'{_last_lines(done.stderr)}"
         do_next = "this is a bug of the delegate, the driver or the interpreter: report it with the run folder"
-        if done.returncode == -signal.SIGKILL:
+        if done.returncode == -portable.KILL:
             do_next = "nobody but the system ends a process so, mostly because memory ran out: free memory, or give smaller inputs"
         return RunFailed(f"run {self.spec.model.name}", came_back, do_next)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceTimedOut, QuadraError, TransferFailed
 from host_tools.base.progress import counted
-from host_tools.build import bazel, device_apk, maven
+from host_tools.build import artifacts
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.app import install_app
 from host_tools.phone.app.start_batch import Listener, start
@@ -32,7 +32,6 @@ _SILENCE_S = 30.0  # longer than a case may take
 _LOOK_EVERY_S = 1.0
 _MOST_S = 3600.0  # of one process
 _DAMAGED = 3  # times in a row that results may arrive damaged
-_RUNTIME = "libtensorflowlite_jni.so"
 _ALARM = "SIGALRM"
 HUNG = "no end within"
 
@@ -69,8 +68,7 @@ class Parts:
 def parts(device: Device, library: Path | None, runner: Path | None = None) -> Parts:
     """Those for this device; built where they are not given."""
     abi = install_app.abi_of(device)
-    runtime = maven.aar_file("tensorflow-lite", f"jni/{abi}/{_RUNTIME}")
-    return Parts(runner or bazel.runners([abi])[abi], runtime, library or device_apk.library(abi))
+    return Parts(runner or artifacts.runner(abi), artifacts.runtime(abi), library or artifacts.android(abi))
 
 
 class CasesOnDevice:

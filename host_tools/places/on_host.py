@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from host_tools.base import cpu_drivers, settings
-from host_tools.build import bazel
+from host_tools.build import artifacts
 from host_tools.drivers import driver_table
 from host_tools.drivers.driver import Entry
 from host_tools.places import environment, reference_model, with_peers
@@ -32,11 +32,11 @@ class Host(ThisMachine):
         entry = entered(spec)
         library = self.library or library_for(spec.driver) or self.delegate()
         if spec.api == "compiled" and not self.library:
-            library = bazel.accelerator().with_name("libquadra.so")
+            library = artifacts.accelerator().with_name("libquadra.so")
         return _run(structs.replace(spec, options={**entry.options, **spec.options}), library, show, runs_dir)
 
     def _built(self) -> Path:
-        return bazel.library()
+        return artifacts.library()
 
 
 def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from host_tools.base import digests, interrupt, settings
 from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceTooHot, Misuse, QuadraError, RunFailed
-from host_tools.build import device_apk
+from host_tools.build import artifacts
 from host_tools.phone.adb import lock
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.retry import Event
@@ -67,7 +67,7 @@ class DevicePlace:
 
     def delegate(self) -> Path:
         """The delegate for this device; built when it is asked for."""
-        self.library = self.library or device_apk.library(install_app.abi_of(self.device))
+        self.library = self.library or artifacts.android(install_app.abi_of(self.device))
         return self.library
 
 
@@ -100,7 +100,7 @@ class Phone(DevicePlace):
     def _apk(self, peers: Sequence[str]) -> Path:
         library, shipped = self.delegate(), peer_names.needs_shipped(peers)
         if not self.apk and shipped not in self._made:
-            self._made[shipped] = device_apk.apk_for(install_app.abi_of(self.device), library, shipped)
+            self._made[shipped] = artifacts.apk(install_app.abi_of(self.device), library, shipped)
         return self.apk or self._made[shipped]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from host_tools.base import digests, interrupt, settings
 from host_tools.base.errors import DeviceError
 from host_tools.base.progress import counted
-from host_tools.build import bazel, maven
+from host_tools.build import artifacts
 from host_tools.phone.adb import lock
 from host_tools.phone.app import install_app
 from host_tools.phone.app.remote_folder import ShellFolder
@@ -25,7 +25,6 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 
 ROUTE = "shell"
-_RUNTIME = "libtensorflowlite_jni.so"
 
 
 @dataclass
@@ -42,7 +41,7 @@ class PhoneShell(DevicePlace):
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         no_target(spec)
         library, runner = self.delegate(), self._runner()
-        runtime = maven.aar_file("tensorflow-lite", f"jni/{install_app.abi_of(self.device)}/{_RUNTIME}")
+        runtime = artifacts.runtime(install_app.abi_of(self.device))
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name} from its shell"):
             folder = run_folder.partial(spec, runs_dir or settings.read().runs_dir)
             attempt = ShellAttempt(folder, spec, show, self.device)
@@ -51,8 +50,7 @@ class PhoneShell(DevicePlace):
 
     def _runner(self) -> Path:
         if not self.runner:
-            abi = install_app.abi_of(self.device)
-            self.runner = bazel.runners([abi])[abi]
+            self.runner = artifacts.runner(install_app.abi_of(self.device))
         return self.runner
 
 

@@ -1,12 +1,12 @@
 """Which places a word of the command line means: this machine, Android's runtime on it, or devices."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from host_tools.base.errors import DeviceError, Misuse
+from host_tools.base.errors import DeviceError, Misuse, require_clone
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_host import Host
-from host_tools.places.on_jvm import Jvm
 from host_tools.places.on_phone import Phone
 from host_tools.places.on_phone_shell import ROUTE as SHELL, PhoneShell
 from host_tools.places.place import Place
@@ -30,9 +30,9 @@ def parse(on: str, library: Path | None = None, apk: Path | None = None, route: 
 
 
 def _places(word: str, library: Path | None, apk: Path | None, route: str, alone: bool) -> list[Place]:
-    here: dict[str, Place] = {"host": Host(library), "jvm": Jvm(library)}
+    here: dict[str, Callable[[Path | None], Place]] = {"host": Host, "jvm": _jvm}
     if word in here and route != SHELL:
-        return [here[word]]
+        return [here[word](library)]
     if word == "app":
         raise Misuse("read --on app", "it is now called jvm", "give --on jvm")
     try:
@@ -47,3 +47,10 @@ def _places(word: str, library: Path | None, apk: Path | None, route: str, alone
     if route == SHELL:
         return [PhoneShell(one, library, names.get(one.serial, "")) for one in devices]
     return [Phone(one, library, names.get(one.serial, ""), apk) for one in devices]
+
+
+def _jvm(library: Path | None) -> Place:
+    require_clone("run in Android's runtime on this machine")
+    from host_tools.places.on_jvm import Jvm
+
+    return Jvm(library)

@@ -9,7 +9,6 @@ errors go into the run folder.
 
 import contextlib
 import functools
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from host_tools.base import cpu_drivers
+from host_tools.base import cpu_drivers, portable
 from host_tools.base.errors import QuadraError
 from host_tools.places import reference, reference_model, repeat
 from host_tools.record import peer_names, run_folder, schema
@@ -314,7 +313,7 @@ def profile(worker: Worker) -> None:
 
 
 def memory(baseline_bytes: int) -> dict[str, int]:
-    return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes, **resident()}
+    return {"peak_rss_bytes": portable.peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes, **resident()}
 
 
 def resident() -> dict[str, int]:
@@ -323,10 +322,6 @@ def resident() -> dict[str, int]:
     lines = (line.split() for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines())
     kib = {words[0]: int(words[1]) for words in lines if words and words[0].startswith(("VmRSS", "Rss"))}
     return {"rss_bytes": kib["VmRSS:"] * 1024, "private_bytes": (kib["RssAnon:"] + kib["RssShmem:"]) * 1024}
-
-
-def peak_rss_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def stage(text: str) -> None:
@@ -361,7 +356,7 @@ def main(argv: list[str]) -> int:
     folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
     names = peer_names.parse(argv[4])
     stage("start")
-    return answer(folder, lambda: MODES[mode](Worker(folder, library, cache, names), peak_rss_bytes()))
+    return answer(folder, lambda: MODES[mode](Worker(folder, library, cache, names), portable.peak_rss_bytes()))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """This machine and its software, for environment.json."""
 
-import os
 import platform
 import sys
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
-from host_tools.base import digests
+from host_tools.base import digests, portable
 
 _PACKAGES = ("ai-edge-litert", "numpy", "pyopencl", "tflite", "flatbuffers", "pillow")
 
@@ -23,8 +22,8 @@ def software(library: Path) -> dict[str, Any]:
     """This machine without its GPUs, and the delegate's file."""
     return {
         "cpu": cpu_name(),
-        "cpus": len(os.sched_getaffinity(0)),
-        "load_average": [round(v, 2) for v in os.getloadavg()],
+        "cpus": portable.cpus(),
+        "load_average": portable.load(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": sys.version.split()[0],
         "packages": {name: _version(name) for name in _PACKAGES},

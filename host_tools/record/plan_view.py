@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base import settings
+from host_tools.base import installed
 from host_tools.base.errors import Misuse
 from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted, size_text
@@ -15,7 +15,7 @@ from host_tools.record import flatbuffer_reader, reading
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.verdicts import APIS
 
-SCHEMA = settings.ROOT / "delegate_native" / "plan" / "plan.fbs"
+SCHEMA = installed.SOURCES / "delegate_native" / "plan" / "plan.fbs"
 FILE = "plan.quadra"
 MOST_BYTES = 1 << 31
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 import numpy as np
 
+from host_tools.base import portable
 from host_tools.base.errors import Misuse
 from host_tools.record import schema
 
@@ -126,7 +127,7 @@ def _checked_count(shape: Any, dtype: np.dtype, left_bytes: int) -> int:
 def _opened(path: Path, limit_bytes: int | None) -> Iterator[BinaryIO]:
     """An ordinary file of at most that size, open."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep us waiting for a writer
+        handle = portable.opened(path, waits=False)  # a pipe would keep us waiting for a writer
     except FileNotFoundError as error:
         raise Missing(f"read {path}", "there is no such file", _AGAIN) from error
     except (OSError, ValueError) as error:  # ValueError: no path at all

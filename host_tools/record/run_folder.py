@@ -5,7 +5,6 @@ While a run goes on its folder is `.partial-ID`; at the end, good or bad, it bec
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -23,7 +22,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import numpy as np
 
-from host_tools.base import settings
+from host_tools.base import portable, settings
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import FolderNotWritable, Misuse, QuadraError, not_written, shown
 from host_tools.record import reading, schema, spec as specs
@@ -159,13 +158,12 @@ def began(partial: Path) -> bool:
 
 def hold(partial: Path) -> bool:
     """Says that this process works in the folder, until finish() or its own end, however that comes. False: another does."""
-    if partial not in _held:
-        _held[partial] = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if portable.LOCKS_FOLDERS and partial not in _held:
+        _held[partial] = portable.opened_folder(partial)
         try:
-            fcntl.flock(_held[partial], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _let_go(partial)
-            return False
+            if not portable.lock(_held[partial]):
+                _let_go(partial)
+                return False
         except OSError:
             pass  # a file system without locks: then nobody clears anything there
     return True
@@ -197,7 +195,7 @@ def clear(runs_dir: Path) -> None:
 
     That of a device's run stays for a week: `inv pull` goes on with it.
     """
-    for path in runs_dir.glob(f"{PARTIAL}*"):
+    for path in runs_dir.glob(f"{PARTIAL}*") if portable.LOCKS_FOLDERS else ():
         with contextlib.suppress(OSError):
             _clear(path)
 
@@ -205,12 +203,11 @@ def clear(runs_dir: Path) -> None:
 def _clear(path: Path) -> None:
     if not _ABANDONED.fullmatch(path.name):
         return
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    handle = portable.opened_folder(path, links=False)
     try:
         facts = os.fstat(handle)
-        if facts.st_uid != os.geteuid() or not stat.S_ISDIR(facts.st_mode):
+        if not (portable.is_mine(facts) and stat.S_ISDIR(facts.st_mode) and portable.lock(handle)):
             return
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: somebody works there
         if time.time() - facts.st_mtime > _KEPT_FOR_PULL_S or not _is_of_device(path):
             shutil.rmtree(path, ignore_errors=True)
     finally:
@@ -227,10 +224,13 @@ def _is_of_device(path: Path) -> bool:
 @contextlib.contextmanager
 def _alone(runs_dir: Path) -> Iterator[None]:
     """No other process starts a run there meanwhile: a folder that is made is not yet held."""
-    handle = os.open(runs_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if not portable.LOCKS_FOLDERS:
+        yield
+        return
+    handle = portable.opened_folder(runs_dir)
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            portable.lock(handle, waits=True)
         yield
     finally:
         os.close(handle)

@@ -5,6 +5,7 @@ that the CPU has between the partitions. So a fault in one of them shows in that
 """
 
 import dataclasses
+import importlib.util
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -162,6 +163,8 @@ class _Session:
             self.references if self.asked.against else [], str(self.references_in),
         )  # fmt: skip
         replayed.write(self.folder / replayed.JOB, job)
+        if self.plan.api == "opencl" and not importlib.util.find_spec("pyopencl"):
+            raise ModuleNotFoundError("No module named 'pyopencl'", name="pyopencl")
         self.process.run("host_tools.replay.replayer", oclgrind.environment(log) if log else {})
         return replayed.read(self.folder / replayed.RESULT, Replayed), self._outputs()
 

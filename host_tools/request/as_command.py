@@ -2,6 +2,7 @@
 
 import shlex
 
+from host_tools.base import installed
 from host_tools.record.spec import InputSpec, RunSpec
 from host_tools.request import delegate_options, views
 
@@ -24,7 +25,7 @@ _OPTIONS = {"backend": "auto", "precision": "f32", "target": "", "float32_nodes"
 def run(spec: RunSpec) -> str:
     """`./inv run …`, quoted for a shell; what is as the task has it by default is left out. Says nothing of a library or an
     APK, which a spec does not have, and nothing of `keep_tensors` and `second_starts`, which other tasks ask for."""
-    words = ["./inv", "run", spec.model.path or spec.model.name]
+    words = [installed.COMMAND, "run", spec.model.path or spec.model.name]
     of_driver = _OF_DRIVERS if spec.driver else ()
     options = {name: value for name, value in spec.options.items() if name not in of_driver}
     for name, default in _OPTIONS.items():

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from host_tools.base import settings
+from host_tools.base import installed
 from host_tools.base.errors import Misuse
 
-_TABLE = settings.ROOT / "delegate_native" / "delegate" / "options.def"
+_TABLE = installed.SOURCES / "delegate_native" / "delegate" / "options.def"
 _ROW = re.compile(r"^QUADRA_OPTION\((\w+),", re.MULTILINE)
 # Who else sets them, and what to do for that.
 _ELSEWHERE = {

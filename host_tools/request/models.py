@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.base import digests, file_lock, settings
+from host_tools.base import digests, file_lock, installed, settings
 from host_tools.base.close_names import close, did_you_mean
 from host_tools.base.errors import Misuse, not_written
 from host_tools.base.units import size_text
 from host_tools.request import catalogue as known, wheels
 from host_tools.request.catalogue import Entry, Wheel
 
-FETCH = "./inv models --fetch"
+FETCH = f"{installed.COMMAND} models --fetch"
 _SCRATCH = ".fetch-"
 _SHOWN = 5  # names in a sentence
 _QUANTISED = re.compile(r"_(quant|int8|ptq)$")

@@ -22,14 +22,14 @@ from host_tools.analyse.beside import Pair
 from host_tools.analyse.figures import Figures
 from host_tools.analyse.phone_gpus import GPUS, Gpu
 from host_tools.base import settings
-from host_tools.base.errors import JudgementFailed, Misuse, ToolMissing, not_written
+from host_tools.base.errors import JudgementFailed, Misuse, ToolMissing, not_written, require_clone
 from host_tools.base.progress import progress
-from host_tools.places import stock_kernels
 from host_tools.record import named_plans, schema
 from host_tools.record.checked_plan import Plan
 from host_tools.request import from_arguments, layer, model_facts, models
 from host_tools.tasks import plans
 
+STOCK_GLES = "shipped-gles"
 # Ops that multiply and add: where a model's file does not say how often, its sum is not known.
 _PRODUCTS = {
     "CONV_2D",
@@ -77,9 +77,9 @@ def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figu
 
 def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path | None) -> list[Pair]:
     """words: models with commas between. peer: who else runs them; one is known. The models of a GPU follow each other."""
-    if peer != stock_kernels.NAME:
-        problem = f"{peer!r} is not {stock_kernels.NAME}: only OpenGL ES's kernels can be asked about"
-        raise Misuse("read --peer", problem, f"--peer {stock_kernels.NAME}")
+    if peer != STOCK_GLES:
+        problem = f"{peer!r} is not {STOCK_GLES}: only OpenGL ES's kernels can be asked about"
+        raise Misuse("read --peer", problem, f"--peer {STOCK_GLES}")
     names = [word.strip() for word in words.split(",") if word.strip()]
     strange = [name for name in names if not _is_model(name)]
     if strange or not names:
@@ -89,8 +89,11 @@ def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path |
 
 
 def _pair(name: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
+    require_clone("record the kernels of the stock delegate")
+    from host_tools.places import stock_kernels
+
     spec = from_arguments.make_spec(
-        name, backend="gles", precision=precision, place="jvm", repetitions=1, peers=(stock_kernels.NAME,)
+        name, backend="gles", precision=precision, place="jvm", repetitions=1, peers=(STOCK_GLES,)
     )
     with progress(f"analyse {name} on the stock delegate") as show:
         recorded = stock_kernels.record(spec, *gpu.shown, show)

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 import shutil
 import threading
 import time
@@ -12,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from host_tools.base import portable
 from host_tools.base.errors import FolderNotWritable, QuadraError
 from host_tools.judge import judged
 from host_tools.judge.bench_figures import Asked, Bench, Kind, Row, peers_beside, take, way
@@ -260,8 +260,8 @@ def bench_of(
 ) -> Bench:
     if asked.place == "device":  # this machine measured nothing
         return Bench(folder, asked, tuple(rows), library_facts, "", 0, 0.0, tuple(notes))
-    cpus = len(os.sched_getaffinity(0))
-    return Bench(folder, asked, tuple(rows), library_facts, machine.cpu_name(), cpus, os.getloadavg()[0])
+    cpus = portable.cpus()
+    return Bench(folder, asked, tuple(rows), library_facts, machine.cpu_name(), cpus, portable.load()[0])
 
 
 class Lane(lanes.Lane[Family]):

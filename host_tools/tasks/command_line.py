@@ -1,25 +1,28 @@
-"""The command line: invoke runs our tasks, and errors are sentences. Started by ./inv.
+"""The command line: invoke runs our tasks, and errors are sentences. Started by ./inv, or as `quadra` where it is installed.
 
 invoke finds and calls the tasks. Their arguments are read by `task_arguments`: invoke's own parser takes any word that is a
 task's name for that task, and an option that it does not know for nothing at all.
 """
 
+import importlib.util
 import inspect
 import io
 import os
 import sys
 import traceback
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
+from invoke.collection import Collection
 from invoke.completion.complete import print_completion_script
 from invoke.exceptions import Exit
 from invoke.parser import ParseResult
 from invoke.parser.context import ParserContext
 from invoke.program import Program
 
-from host_tools.base import readable, settings
+from host_tools.base import installed, readable, settings
 from host_tools.base.close_names import did_you_mean
-from host_tools.base.errors import Misuse, QuadraError
+from host_tools.base.errors import Misuse, QuadraError, ToolMissing, needs_clone
 from host_tools.tasks import task_arguments, task_help
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -27,6 +30,25 @@ _SHELLS = ("bash", "zsh", "fish")
 _HELP, _LIST = (*task_arguments.HELP, "help"), ("-l", "--list")
 _VERSION, _COMPLETE, _SCRIPT = "--version", "--complete", "--print-completion-script"
 _INSTEAD = (*task_arguments.HELP, *_LIST, _VERSION, _SCRIPT)
+# Tasks that need the sources, a compiler or the tests; and the extra of quadra-tools that has each of the packages which it
+# does not come with.
+_OF_A_CLONE = (
+    "aar",
+    "apk",
+    "build",
+    "clean",
+    "demo",
+    "docs",
+    "fuzz",
+    "lint",
+    "lock",
+    "parity",
+    "release",
+    "size",
+    "test",
+    "wheel",
+)
+_EXTRAS = {"dask": "lab", "distributed": "lab", "pyopencl": "host"}
 # Former names of tasks, and what to type now.
 _NOW = {
     "coverage": "`./inv support MODEL`",
@@ -44,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors=readable.HANDLER)  # names of files may be no text; the encoding may lack a `×`
     try:
         debug = settings.read().debug
-        _Program(words).run(["inv", f"--search-root={settings.ROOT}"])
+        _run(words)
     except QuadraError as error:
         if debug:
             traceback.print_exc()
@@ -56,11 +78,35 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def _run(words: list[str]) -> None:
+    """ToolMissing names the extra of quadra-tools that has a package which is not here."""
+    try:
+        _Program(words).run([installed.COMMAND])
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if not extra:
+            raise
+        do_next = f"pip install 'quadra-tools[{extra}]'"
+        raise ToolMissing(" ".join([installed.COMMAND, *words[:1]]), str(error), do_next) from error
+
+
+def _tasks() -> Collection:
+    """Those of tasks.py; installed, without those that need a clone."""
+    spec = importlib.util.find_spec(installed.TASKS)
+    assert spec and spec.loader, "it lies where the toolkit does"
+    module = importlib.util.module_from_spec(spec)  # of this command line alone: invoke takes the help out of tasks
+    spec.loader.exec_module(module)
+    found = Collection.from_module(module)
+    there = [task for name, task in found.tasks.items() if not (installed.INSTALLED and name in _OF_A_CLONE)]
+    return Collection(*there)
+
+
 class _Program(Program):
     """invoke's, except for how the command line is read. `words` are those that follow `./inv`."""
 
     def __init__(self, words: list[str]) -> None:
-        super().__init__(name="Quadra", binary="inv", binary_names=["inv", "./inv"], version="0.1.0")
+        names = [Path(installed.COMMAND).name, installed.COMMAND]
+        super().__init__(name="Quadra", binary=names[0], binary_names=names, version="0.1.0", namespace=_tasks())
         self.words = words
 
     def parse_tasks(self) -> None:
@@ -97,6 +143,8 @@ class _Program(Program):
         if word in tasks:
             task: ParserContext = tasks[word]
             return task
+        if installed.INSTALLED and word in _OF_A_CLONE:
+            raise needs_clone(f"{installed.COMMAND} {word}")
         if word in _NOW:
             raise Misuse("read the command line", f"{word} has another name now", _NOW[word])
         listed = "`./inv` lists the tasks"
@@ -105,13 +153,19 @@ class _Program(Program):
             raise Misuse("read the command line", f"there is no option {word} before a task", do_next)
         raise Misuse("read the command line", f"there is no task {word}", did_you_mean(word, tasks, listed))
 
+    def _make_pairs(self, *words: Any) -> list[tuple[str, str | None]]:
+        return [(name, installed.said(text or "")) for name, text in super()._make_pairs(*words)]
+
+    def task_list_opener(self, extra: str = "") -> str:
+        return "Available tasks"
+
     def _help(self, task: ParserContext) -> NoReturn:
-        print(task_help.text(task, inspect.getdoc(self.collection[task.name]) or ""))
+        print(installed.said(task_help.text(task, inspect.getdoc(self.collection[task.name]) or "")))
         raise Exit
 
     def _overview(self) -> NoReturn:
         self.list_tasks()
-        print("`./inv --help TASK` says what a task takes.")
+        print(installed.said("`./inv --help TASK` says what a task takes."))
         raise Exit
 
     def _complete(self, typed: str) -> NoReturn:

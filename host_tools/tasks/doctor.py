@@ -7,14 +7,13 @@ import os
 import re
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
 
 from host_tools.analyse import phone_compilers
-from host_tools.base import settings
-from host_tools.base.errors import Misuse
-from host_tools.build import ndk
+from host_tools.base import installed, portable, settings
+from host_tools.base.errors import Misuse, ToolMissing
 from host_tools.drivers import gpus
 
 PACKAGES = settings.ROOT / "host_tools" / "tasks" / "debian_packages.txt"
@@ -38,9 +37,12 @@ class Check:
 
 def check_all() -> list[Check]:
     """Every check, needs of the machine first. Changes nothing."""
-    checks = [_python(), *map(_package, package_table()), *_java(), _python_packages()]
-    checks += [_opencl_devices(), _gles_devices(), _ndk(), _phone_compilers(), *_folders(), _space()]
-    return checks
+    gpus_here = [_opencl_devices(), _gles_devices()]
+    if installed.INSTALLED:  # where a GPU of this machine is not what a run on a device needs
+        here = [_delegate(), *(replace(check, ok=True) for check in gpus_here)]
+    else:
+        here = [*map(_package, package_table()), *_java(), _python_packages(), *gpus_here, _ndk()]
+    return [_python(), *here, _phone_compilers(), *_folders(), _space()]
 
 
 def package_table() -> list[tuple[str, str, str]]:
@@ -140,7 +142,19 @@ def _devices(need: str, found: gpus.Devices, detail: str, do_next: str) -> Check
     return Check(need, "; ".join(errors or names) or "none", bool(names), do_next=do_next)
 
 
+def _delegate() -> Check:
+    """What support, advise, overflow and runs on this machine need."""
+    from host_tools.build import artifacts
+
+    try:
+        return Check("a delegate for this machine", str(artifacts.library()), True)
+    except ToolMissing as error:
+        return Check("a delegate for this machine", error.came_back, True)
+
+
 def _ndk() -> Check:
+    from host_tools.build import ndk
+
     need = "a toolchain for Android"
     home = settings.read().android_ndk_home
     if not home:
@@ -194,7 +208,7 @@ def _space() -> Check:
 
 
 def _as_root() -> str:
-    return "" if os.geteuid() == 0 else "sudo "
+    return "" if portable.is_root() else "sudo "
 
 
 def _print_table(checks: list[Check]) -> None:

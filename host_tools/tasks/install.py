@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.errors import DeviceError
-from host_tools.build import device_apk
+from host_tools.build import artifacts
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.choice import choose
@@ -27,7 +27,7 @@ def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False,
         except DeviceError as error:
             device.unusable = error
         else:
-            made[device.serial] = apk or device_apk.apk_for(abi, device_apk.library(abi), shipped)
+            made[device.serial] = apk or artifacts.apk(abi, artifacts.android(abi), shipped)
 
     def work(device: Device, tell: _Tell) -> str:
         return "installed" if install_app.install(device, made[device.serial], tell, fresh) else "was there already"

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from host_tools.base import settings
 from host_tools.base.errors import not_written
-from host_tools.build import bazel, size
+from host_tools.build import artifacts, size
 from host_tools.judge import plan_diff
 from host_tools.places import on_host
 from host_tools.record import cache_file, named_plans, plan_view
@@ -80,10 +80,10 @@ def make(model: str, options: Options, library: Path | None = None) -> list[Path
     """Plans for a target's GPU, made here; nothing is run. One file per partition: NAME.quadra, NAME-1.quadra, …"""
     spec = support.make_spec(model, options.target, options.precision, options.backend)
     if options.cache:
-        return _make_for_cache(spec, options, library or bazel.library())
+        return _make_for_cache(spec, options, library or artifacts.library())
     with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:
         folder = Path(name)
-        on_host.dump(spec, library or bazel.library(), folder)
+        on_host.dump(spec, library or artifacts.library(), folder)
         found = plan_view.of_run(RunFolder(folder))
         default = f"{spec.model.name}-{(options.target and Path(options.target).stem) or 'generic'}-{options.precision}.quadra"
         first = Path(options.out or default).expanduser()

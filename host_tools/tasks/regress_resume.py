@@ -1,12 +1,11 @@
 """A session of regression runs that was cut off goes on: launches that its history has are not run again."""
 
 import contextlib
-import fcntl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from host_tools.base import digests
+from host_tools.base import digests, portable
 from host_tools.base.errors import Misuse
 from host_tools.judge.regression import cell_verdicts
 from host_tools.judge.regression.cell_verdicts import Case
@@ -70,13 +69,12 @@ class Earlier:
 def alone(folder: Path) -> Iterator[None]:
     """Misuse where another process runs this session."""
     with open(folder / _LOCK, "wb") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        free = True
+        with contextlib.suppress(OSError):  # a file system without locks
+            free = portable.lock(held.fileno())
+        if not free:
             do_next = "wait for it, or stop it there"
-            raise Misuse(f"go on with {folder.name}", "another process runs this session", do_next) from error
-        except OSError:
-            pass  # a file system without locks
+            raise Misuse(f"go on with {folder.name}", "another process runs this session", do_next)
         yield
 
 

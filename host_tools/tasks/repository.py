@@ -9,6 +9,7 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 from host_tools.base import android, child_process, settings
@@ -136,9 +137,19 @@ def clean(everything: bool = False) -> None:
         shutil.rmtree(settings.ROOT / name, ignore_errors=True)
 
 
+def packages() -> list[str]:
+    """Those that pyproject.toml names, for users and for developers."""
+    file = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())
+    project = file["project"]
+    return [
+        *project["dependencies"],
+        *chain(*project["optional-dependencies"].values(), *file["dependency-groups"].values()),
+    ]
+
+
 def lock() -> None:
     """Resolves the dependencies of pyproject.toml in an environment of their own and writes requirements.lock."""
-    wanted = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    wanted = packages()
     with tempfile.TemporaryDirectory(prefix="quadra-lock-") as folder:
         python = Path(folder) / "bin" / "python"
         with progress("resolve the Python packages") as show:

@@ -1,46 +1,37 @@
 """Named virtual devices: one folder and one process each.
 
-The process, `python -m host_tools.virtual_device.registry FOLDER`, holds the lock of its folder as long as it lives, so
+The process (serve.py) holds the lock of its folder as long as it lives, so
 the record of one that has died is never taken for a device. It ends with a signal, when its folder is taken away, or
 when nobody has asked it anything for half a day. Its control port answers questions about its faults, a line each way.
 """
 
-import contextlib
-import logging
-import logging.handlers
 import os
 import re
 import shutil
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from host_tools.base import child_process, file_lock, settings
-from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse
+from host_tools.base import child_process, file_lock, portable, settings
+from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse, require_clone
 from host_tools.virtual_device import faults
-from host_tools.virtual_device.device import VirtualDevice
-from host_tools.virtual_device.listener import Listener
 
 _KIND = "virtual"
 DEFAULT = "virtual"
-RECORD, _LOCK, _LOG, _ROOT = "device.json", "lock", "log.txt", "root"
+RECORD, LOCK, LOG = "device.json", "lock", "log.txt"
 _TURN = ".lock"  # who has it starts or stops a device: two starts of one name at once are one device
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _NO_FAULTS = "none"
 _START_S = 20.0
 _STOP_S = 3.0
 _POLL_S = 0.02
-_LOOK_S = 0.5
-_IDLE_S = 12 * 3600.0
-_ASK_S = 3.0
-_MAX_LOG_BYTES = 32 << 20
-_MAX_LINE_BYTES = 1 << 20
+ASK_S = 3.0
+MOST_LINE_BYTES = 1 << 20
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -62,9 +53,9 @@ class Record(msgspec.Struct, frozen=True):
     def ask(self, line: str = "") -> list[str]:
         """The device's faults, after the one of the line was added, or all were taken away."""
         try:
-            with socket.create_connection(("127.0.0.1", self.control), _ASK_S) as connection:
+            with socket.create_connection(("127.0.0.1", self.control), ASK_S) as connection:
                 connection.sendall(line.encode() + b"\n")
-                answer = connection.makefile("rb").readline(_MAX_LINE_BYTES)
+                answer = connection.makefile("rb").readline(MOST_LINE_BYTES)
             return msgspec.json.decode(answer, type=list[str])
         except (OSError, ValueError, RecursionError) as error:
             raise DeviceError(
@@ -105,10 +96,11 @@ def start(name: str = DEFAULT, *, planted: Sequence[str] = ()) -> str:
 
 
 def _start(name: str, folder: Path) -> Record:
+    require_clone("start a virtual device")
     settings.make_folder(folder, "QUADRA_DEVICES_DIR")
     os.chmod(folder, 0o700)
-    log = folder / _LOG
-    argv = [sys.executable, "-m", "host_tools.virtual_device.registry", folder]
+    log = folder / LOG
+    argv = [sys.executable, "-m", "host_tools.virtual_device.serve", folder]
     process = child_process.start_detached(argv, log=log, cwd=folder, env={"PYTHONPATH": str(settings.ROOT)})
     end = time.monotonic() + _START_S
     while time.monotonic() < end and process.poll() is None:
@@ -133,7 +125,7 @@ def stop(name: str = DEFAULT) -> bool:
         return False
     with file_lock.held(folder.parent / _TURN):
         record = find(name)
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number in (signal.SIGTERM, portable.KILL):
             if record and _held(folder):
                 os.kill(record.pid, number)
             end = time.monotonic() + _STOP_S
@@ -145,7 +137,7 @@ def stop(name: str = DEFAULT) -> bool:
 
 def find(name: str) -> Record | None:
     """The record of this device, alive or not."""
-    record = _recorded(_folder(name))
+    record = recorded(_folder(name))
     return record if record and record.name == name else None
 
 
@@ -190,58 +182,11 @@ def _folder(name: str) -> Path:
 
 def _held(folder: Path) -> bool:
     """Whether a process is this device: it holds the lock."""
-    return file_lock.is_held(folder / _LOCK)
+    return file_lock.is_held(folder / LOCK)
 
 
-def _recorded(folder: Path) -> Record | None:
+def recorded(folder: Path) -> Record | None:
     try:
         return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
     except (OSError, ValueError, RecursionError):
         return None
-
-
-def main(folder: Path) -> int:
-    """Is the device of this folder until it is to end."""
-    if file_lock.acquire(folder / _LOCK) is None:  # until this process ends
-        print("another process is this device already", flush=True)
-        return 1
-    log = logging.handlers.RotatingFileHandler(folder / _LOG, maxBytes=_MAX_LOG_BYTES, backupCount=1, errors="replace")
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[log])
-    before = _recorded(folder)
-    device = VirtualDevice(folder / _ROOT, name=folder.name, on_note=lambda note: logging.info("%s", note))
-    try:
-        device.port = before.port if before else 0  # the one that it had before, if that is free
-        device.start()
-    except (OSError, OverflowError):
-        device.port = 0
-        device.start()
-    control = Listener(lambda peer: _answer(device, peer))
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    part, record = folder / f"{RECORD}.part", Record(folder.name, device.port, os.getpid(), control.port)
-    part.write_bytes(msgspec.json.encode(record))
-    part.replace(folder / RECORD)
-    while not ended.wait(_LOOK_S):
-        if _recorded(folder) != record or time.monotonic() - device.last_asked > _IDLE_S:
-            break
-    device.stop()
-    control.close()
-    return 0
-
-
-def _answer(device: VirtualDevice, peer: socket.socket) -> None:
-    """Does what a line asks for (see Record.ask). Who asks for what there is not gets no answer."""
-    peer.settimeout(_ASK_S)
-    with contextlib.suppress(OSError, Misuse):
-        asked = peer.makefile("rb").readline(_MAX_LINE_BYTES).decode("utf-8", "replace").strip()
-        if asked == _NO_FAULTS:
-            device.faults.clear()
-        elif asked:
-            device.faults.add(asked)
-        told = [f"{one} (met {one.met}, done {one.done})" for one in device.faults.all()]
-        peer.sendall(msgspec.json.encode(told) + b"\n")
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))

@@ -44,7 +44,8 @@ def _held(path: Path, serial: str, what: str, wait_s: float) -> Iterator[None]:
     try:
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "what": what, "since": time.time()}
         os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(owner).encode(), 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, json.dumps(owner).encode())
         try:
             yield
         finally:

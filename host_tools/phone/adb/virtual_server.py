@@ -18,7 +18,7 @@ from pathlib import Path
 
 import adbutils
 
-from host_tools.base import child_process, file_lock, settings
+from host_tools.base import child_process, file_lock, portable, settings
 from host_tools.base.errors import DeviceError, DeviceTimedOut, ToolMissing
 from host_tools.phone.adb.server_connection import Deadline, version
 
@@ -79,7 +79,7 @@ def stop(number: int | None = None) -> bool:
 
 
 def _end(pid: int, number: int) -> None:
-    for name in (signal.SIGTERM, signal.SIGKILL):
+    for name in (signal.SIGTERM, portable.KILL):
         try:
             os.kill(pid, name)
         except ProcessLookupError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from host_tools.base import portable
 from host_tools.base.errors import FolderNotWritable, ReplyNotUnderstood, TransferFailed, not_written
 from host_tools.phone.files import safe_names
 
@@ -135,7 +136,7 @@ class Unpacker:
         try:
             make_parents(self.folder, path)
             part.unlink(missing_ok=True)
-            handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+            handle = portable.opened(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644, links=False)
             with os.fdopen(handle, "w+b") as to:
                 shutil.copyfileobj(content, to, _PIECE)
                 to.seek(0)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from host_tools.base import digests, settings
+from host_tools.base import digests, portable, settings
 from host_tools.base.errors import Misuse, TransferFailed, not_written
 
 PIECE_BYTES = 4 << 20  # a message to a worker: small enough that its heartbeats get through
@@ -73,7 +73,7 @@ class Contents:
             raise Misuse(f"take bytes of {name}", "the sender's name or the offset makes no sense", "send it again")
         part = self.folder / f"{_PART}{token}"
         try:
-            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            handle = portable.opened(part, os.O_WRONLY | os.O_CREAT, links=False)
             with os.fdopen(handle, "wb") as stream:
                 stream.truncate(offset)
                 stream.seek(offset)

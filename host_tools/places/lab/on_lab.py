@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from host_tools.base import errors, settings
 from host_tools.base.errors import DeviceError, FolderNotWritable, QuadraError, RunFailed
-from host_tools.build import device_apk
+from host_tools.build import artifacts
 from host_tools.places.lab import contents, packing
 from host_tools.places.lab.client import Lab, Stopped
 from host_tools.places.lab.host import Offered, Order, Reply, source_digest
@@ -39,7 +39,7 @@ class LabDevice:
         return self.offered.full_name
 
     def delegate(self) -> Path:
-        self.library = self.library or device_apk.library(self.offered.abi)
+        self.library = self.library or artifacts.android(self.offered.abi)
         return self.library
 
     def prepare(self, peers: Sequence[str] = ()) -> None:
@@ -102,5 +102,5 @@ class LabDevice:
     def _apk(self, peers: Sequence[str]) -> Path:
         shipped = peer_names.needs_shipped(peers)
         if shipped not in self._apks:
-            self._apks[shipped] = device_apk.apk_for(self.offered.abi, self.delegate(), shipped)
+            self._apks[shipped] = artifacts.apk(self.offered.abi, self.delegate(), shipped)
         return self._apks[shipped]

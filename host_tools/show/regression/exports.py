@@ -2,7 +2,7 @@
 and the whole as regress.json."""
 
 import math
-import os
+import platform
 import re
 import statistics
 import time
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from host_tools.base import portable
 from host_tools.judge.regression import metrics
 from host_tools.judge.regression.cell_verdicts import Case, Finding
 from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
@@ -103,13 +104,13 @@ def benchmark(session: Session) -> dict[str, Any]:
             rows.append(row | _counters(launch))
     context = {
         "date": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(session.started)),
-        "host_name": os.uname().nodename,
+        "host_name": platform.node(),
         "executable": f"quadra regress {session.suite.name}",
-        "num_cpus": len(os.sched_getaffinity(0)),
+        "num_cpus": portable.cpus(),
         "mhz_per_cpu": 0,
         "cpu_scaling_enabled": False,
         "caches": [],
-        "load_avg": [round(value, 2) for value in os.getloadavg()],
+        "load_avg": portable.load(),
         "library_build_type": "release",
         "json_schema_version": 1,
         "cpu": machine.cpu_name(),

@@ -151,7 +151,7 @@ def test_release_refuses_what_no_ndk_made_and_wants_a_key(libraries, tmp_path, m
     with pytest.raises(Misuse) as error:
         apk.make(one, tmp_path / "out.apk", release=True)
     assert "QUADRA_KEYSTORE is not set" in error.value.came_back
-    monkeypatch.setenv("QUADRA_KEYSTORE", str(apk._debug_key()))
+    monkeypatch.setenv("QUADRA_KEYSTORE", str(apk.TEST_KEY))
     monkeypatch.setenv("QUADRA_KEYSTORE_PASSWORD", "android")
     found = {one.what: one.found for one in apk.make(one, tmp_path / "out.apk", release=True).findings}
     assert found["debuggable"] == "no"

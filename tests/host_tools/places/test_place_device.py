@@ -29,7 +29,7 @@ from host_tools.base.errors import (
     Misuse,
     ReplyNotUnderstood,
 )  # fmt: skip
-from host_tools.build import device_apk
+from host_tools.build import artifacts
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.app import app_log, install_app, remote_folder
@@ -84,7 +84,7 @@ def prepared(tmp_path, monkeypatch):
     """What the stand-in does; prepared(do=…, at=…) changes it."""
     folder = tmp_path / "prepared"
     monkeypatch.setattr(processes.Processes, "machine", lambda *_: _Stub(folder))
-    monkeypatch.setattr(device_apk, "apk_for", lambda *_: STUB)
+    monkeypatch.setattr(artifacts, "apk", lambda *_: STUB)
     monkeypatch.setattr(install_app, "install", lambda *_, **__: False)
     row = {"name": "sum", "dtype": "float32", "shape": [1, 4], "scale": 0.0, "zero_point": 0}
     values = {"tensors": {"inputs": [{**row, "name": "x"}], "outputs": [row], "xnnpack_outputs": [row]}, "profile": run_folders.PROFILE,

@@ -5,13 +5,12 @@ import io
 import os
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import BuildFailed, JudgementFailed, Misuse, QuadraError
-from host_tools.tasks import command_line
+from host_tools.tasks import command_line, repository
 from tests.host_tools import run_folders
 
 INV = settings.ROOT / "inv"
@@ -159,7 +158,7 @@ def test_an_error_has_three_parts():
 
 
 def test_the_lock_holds_every_dependency_at_its_version():
-    wanted = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    wanted = repository.packages()
     locked = (settings.ROOT / "requirements.lock").read_text().lower().splitlines()
     assert not [line for line in wanted if line.lower() not in locked]
 

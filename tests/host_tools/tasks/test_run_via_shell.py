@@ -90,7 +90,7 @@ def test_what_lies_there_is_not_sent_again(phone, parts, model):
 
 
 def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):
-    monkeypatch.setattr(on_phone_shell.bazel, "runners", lambda abis: {abis[0]: parts[0]})
+    monkeypatch.setattr(on_phone_shell.artifacts, "runner", lambda abi: parts[0])
 
     spec = from_arguments.make_spec(
         str(model), repetitions=3, route="shell", **from_arguments.destination(phone.serial)

@@ -1,0 +1,82 @@
+"""What runs need, as it lies in the wheel: host_tools/build/artifacts.py in an installed toolkit. release.py puts it there."""
+
+import platform
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from host_tools.base import digests, settings
+from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE, RUNNER, TFLITE
+from host_tools.base.errors import ToolMissing, needs_clone
+from host_tools.base.installed import PREBUILT
+
+APK, AAR, MADE_BY = "quadra-runner.apk", "quadra-gpu-delegate.aar", "made_by.txt"
+THIS_MACHINE = f"{sys.platform}-{platform.machine()}"
+
+
+def library() -> Path:
+    """The delegate for this machine."""
+    return accelerator().with_name(DELEGATE)
+
+
+def phone_library() -> Path:
+    raise needs_clone("run the library that phones get on this machine")
+
+
+def accelerator() -> Path:
+    """The accelerator for LiteRT's CompiledModel for this machine, in a folder with the delegate."""
+    found = PREBUILT / THIS_MACHINE / ACCELERATOR
+    if not found.is_file():
+        there = ", ".join(sorted(path.parent.name for path in PREBUILT.glob(f"*/{ACCELERATOR}"))) or "no system"
+        raise ToolMissing(
+            "find a delegate for this machine",
+            f"this quadra-tools has one for {there}, and none for {THIS_MACHINE}",
+            "ask a device: `quadra run MODEL --on any` says which nodes its GPU runs; or do this on Linux",
+        )
+    return found
+
+
+def android(abi: str) -> Path:
+    """The delegate for devices of this ABI."""
+    return _unpacked(AAR, f"jni/{abi}/{DELEGATE}")
+
+
+def runner(abi: str) -> Path:
+    """The program that runs a model from a device's shell."""
+    _known(abi)
+    return PREBUILT / abi / RUNNER
+
+
+def runtime(abi: str) -> Path:
+    """TensorFlow Lite for that program."""
+    return _unpacked(APK, f"lib/{abi}/{TFLITE}")
+
+
+def apk(abi: str, delegate: Path, shipped: bool = False) -> Path:
+    """The test app's APK, which has the delegates of all ABIs, and the one that TFLite ships."""
+    _known(abi)
+    if digests.sha256_of(delegate) != digests.sha256_of(android(abi)):
+        raise needs_clone(f"make an APK with {delegate}")
+    return PREBUILT / APK
+
+
+def _unpacked(archive: str, member: str) -> Path:
+    """A file of an archive, unpacked once for each release."""
+    _known(member.split("/")[1])
+    source = PREBUILT / archive
+    kept = settings.read().tools_dir / "prebuilt" / digests.sha256_of(source)[:16]
+    path = kept / member
+    if not path.is_file():
+        settings.make_folder(path.parent, "QUADRA_TOOLS_DIR")
+        with tempfile.TemporaryDirectory(dir=path.parent) as scratch, zipfile.ZipFile(source) as opened:
+            part = Path(scratch) / path.name
+            part.write_bytes(opened.read(member))
+            part.replace(path)
+    return path
+
+
+def _known(abi: str) -> None:
+    if abi not in ABIS:
+        there = ", ".join(ABIS)
+        raise ToolMissing(f"find a delegate for a device of {abi}", f"there is one for {there}", "take another device")

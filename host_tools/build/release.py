@@ -1,0 +1,153 @@
+"""Makes what is published: the wheels of the toolkit and of the delegate, the AAR's Maven repository, and their checksums.
+
+The toolkit's wheel, quadra-tools, is pure Python with what a clone builds for devices inside (prebuilt.py reads it): the test
+app's APK, the AAR, the program for a device's shell; and the delegate for this machine, which plans for all targets.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hatchling.builders.wheel import WheelBuilder
+from rich.console import Console
+
+from host_tools.base import digests, installed, settings
+from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE, RUNNER
+from host_tools.build import aar, apk, apk_check, bazel, ndk, prebuilt, wheel
+
+BUILT = settings.ROOT / ".cache" / "release"
+CHECKSUMS = "SHA256SUMS"
+# Of host_tools: what builds, tests and checks the sources stays in a clone, and so does what runs Android's code here.
+LEFT_OUT = (
+    *("android_on_host", "build", "virtual_device", "tasks/fuzz", "record/schema_page.py"),
+    *("places/cases_on_device.py", "places/on_jvm.py", "places/stock_kernels.py", "tasks/debian_packages.txt"),
+    *(f"tasks/{name}.py" for name in ("demo", "driver_matrix", "lint", "parity", "repository")),
+    *(f"tasks/device_parity{name}.py" for name in ("", "_log", "_session")),
+)
+_TAKEN = (
+    *(f"build/{name}.py" for name in ("__init__", "artifacts", "prebuilt", "size")),
+    *(f"virtual_device/{name}.py" for name in ("__init__", "faults", "registry")),
+)
+_READ = (
+    "delegate_native/delegate/options.def",
+    "delegate_native/plan/plan.fbs",
+)  # of the sources, by what is in the wheel
+_HATCH = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.targets.wheel]
+packages = ["host_tools"]
+core-metadata-version = "2.4"
+"""
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """What a clone builds for the wheel. here: the folder with the delegate and the accelerator for this machine."""
+
+    apk: Path
+    aar: Path
+    repository: Path  # a Maven repository with the AAR
+    runners: Mapping[str, Path]
+    here: Path
+    made_by: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """The files of a release, and what is missing in it."""
+
+    folder: Path
+    files: Sequence[Path]
+    notes: Sequence[str]
+
+
+def from_arguments(out: str) -> Made:
+    """make(), with the word of the command line; builds everything."""
+    return make(build(), Path(out).expanduser().resolve() if out else BUILT)
+
+
+def build() -> Artifacts:
+    """All that goes into the wheels, in two calls of Bazel."""
+    bazel.prepare_android(ABIS, ABIS)
+    libraries = {abi: one.path for abi, one in bazel.android(ABIS).items()}
+    app = apk.make(libraries, apk.BUILT / "release" / prebuilt.APK, peers=True).path
+    published = aar.make(libraries, apk.BUILT / "release" / "maven")
+    made_by = ", ".join(sorted({apk_check.made_by(path) for path in libraries.values()}))
+    return Artifacts(
+        app, published.path, published.repository, bazel.runners(ABIS), bazel.accelerator().parent, made_by
+    )
+
+
+def make(built: Artifacts, out: Path) -> Made:
+    """The release in the folder `out`."""
+    settings.make_folder(out, "--out")
+    files, notes = [wheel.make(built.here, out).path, toolkit(built, out)], []
+    if settings.read().android_ndk_home:
+        made = shutil.copytree(built.repository, out / "maven", dirs_exist_ok=True)
+        files += sorted(path for path in made.rglob("*") if path.is_file())
+    else:
+        ndk_for = "the APK and the AAR in quadra-tools are for tests, and the AAR's Maven repository is not made"
+        notes.append(
+            f"{ndk_for}: ANDROID_NDK_HOME is not set (an NDK, r{ndk.OLDEST} or later); made by {built.made_by}"
+        )
+    lines = [f"{digests.sha256_of(path)}  {path.relative_to(out).as_posix()}\n" for path in files]
+    (out / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+    return Made(out, [*files, out / CHECKSUMS], notes)
+
+
+def toolkit(built: Artifacts, out: Path) -> Path:
+    """The wheel quadra-tools in the folder `out`."""
+    with tempfile.TemporaryDirectory(prefix="quadra-release-") as folder:
+        staged = Path(folder)
+        package = staged / "host_tools"
+        for path in contents():
+            _copy(installed.PACKAGE / path, package / path)
+        _copy(settings.ROOT / "tasks.py", package / "task_list.py")
+        inside = package / installed.PREBUILT.name
+        for name in _READ:
+            _copy(settings.ROOT / name, inside / "sources" / name)
+        _copy(built.apk, inside / prebuilt.APK)
+        _copy(built.aar, inside / prebuilt.AAR)
+        for abi, runner in built.runners.items():
+            _copy(runner, inside / abi / RUNNER)
+        for name in (DELEGATE, ACCELERATOR):
+            _copy(built.here / name, inside / prebuilt.THIS_MACHINE / name)
+        (inside / prebuilt.MADE_BY).write_text(f"{built.made_by}\n", encoding="utf-8")
+        for name in ("LICENSE", "docs/install.md"):
+            _copy(settings.ROOT / name, staged / name)
+        (staged / "pyproject.toml").write_text(_project() + _HATCH, encoding="utf-8")
+        made = Path(next(WheelBuilder(str(staged)).build(directory=str(staged / "dist"))))
+        return Path(shutil.copyfile(made, out / made.name))
+
+
+def contents() -> list[str]:
+    """The files of host_tools that are in the wheel."""
+    all_files = (path.relative_to(installed.PACKAGE) for path in installed.PACKAGE.rglob("*") if path.is_file())
+    names = sorted(path.as_posix() for path in all_files if "__pycache__" not in path.parts)
+    return [name for name in names if name in _TAKEN or not any(f"{name}/".startswith(f"{one}/") for one in LEFT_OUT)]
+
+
+def _project() -> str:
+    """What pyproject.toml says of the package. It names the versions that are tested; the wheel takes later ones, too."""
+    text = (settings.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return text[text.index("[project]") : text.index("[dependency-groups]")].replace("==", ">=")
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def show(made: Made, console: Console) -> None:
+    """Its files with their sizes, what is missing, and how the toolkit is installed."""
+    for path in made.files:
+        console.print(f"{path}  {path.stat().st_size:,} bytes", highlight=False, soft_wrap=True)
+    for note in made.notes:
+        console.print(f"note        {note}", highlight=False, soft_wrap=True)
+    wheels = [path for path in made.files if path.name.startswith("quadra_tools")]
+    console.print(f"install     pip install {wheels[0]}", highlight=False, soft_wrap=True)
