@@ -1,0 +1,135 @@
+"""quadra-tools from its wheel, in a new environment without a clone, against a virtual device over the real adb."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from host_tools.base import child_process, settings
+from host_tools.build import release
+from tests.host_tools.free_port import free_port
+from tests.host_tools.test_installed import POSIX_MODULES
+from tests.model_builder import one_convolution
+
+pytestmark = pytest.mark.slow
+INV = [sys.executable, "-P", "-m", "host_tools.tasks.command_line"]
+_DEADLINE_S = 900.0
+# In the environment's site-packages: to the toolkit, the modules of POSIX are not there, and Windows' locks are.
+WITHOUT_POSIX = f"""
+import builtins, fcntl, os, subprocess, sys, types
+if os.environ.get("WITHOUT_POSIX"):
+    usual = builtins.__import__
+    def imported(name, globals=None, *more, **named):
+        if name in {sorted(POSIX_MODULES)} and (globals or {{}}).get("__name__", "").startswith("host_tools"):
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+        return usual(name, globals, *more, **named)
+    def locking(handle, mode, count):
+        fcntl.lockf(handle, fcntl.LOCK_EX | (0 if mode == 1 else fcntl.LOCK_NB), count)
+    builtins.__import__ = imported
+    sys.modules["msvcrt"] = types.SimpleNamespace(LK_LOCK=1, LK_NBLCK=2, locking=locking)
+"""
+
+
+class Installed:
+    """The command `quadra` in an environment where nothing else is on PATH, in a folder of its own."""
+
+    def __init__(self, folder, python):
+        self.folder, self.python = folder, python
+        self.env = {"PATH": str(python.parent), "HOME": str(folder), "ANDROID_ADB_SERVER_PORT": str(free_port())}
+        self.env |= {"ADB_USB": "0", "LANG": "C.UTF-8"}
+
+    def __call__(self, *words, status=0, **env):
+        argv = [self.python.with_name("quadra"), *map(str, words)]
+        done = subprocess.run(
+            argv, cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, timeout=_DEADLINE_S
+        )
+        assert done.returncode == status, f"quadra {words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout if status == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def quadra(tmp_path_factory):
+    """The wheel as `./inv release` makes it, and what pip brings from PyPI with it."""
+    folder = tmp_path_factory.mktemp("installed")
+    made = release.toolkit(release.build(), folder)
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    child_process.run([python, "-m", "pip", "install", "--no-input", made], timeout_s=_DEADLINE_S)
+    (packages,) = (folder / "venv" / "lib").glob("python3*/site-packages")
+    (packages / "sitecustomize.py").write_text(WITHOUT_POSIX)
+    (folder / "work").mkdir()
+    (folder / "work" / "small.tflite").write_bytes(one_convolution())
+    installed = Installed(folder / "work", python)
+    yield installed
+    adb = child_process.run([python, "-c", "import adbutils; print(adbutils.adb_path())"], timeout_s=60).stdout.strip()
+    child_process.run([adb, "-P", installed.env["ANDROID_ADB_SERVER_PORT"], "kill-server"], timeout_s=60, check=False)
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    """A virtual device, whose process belongs to the clone. To adb it is a phone of the network."""
+    env = {"QUADRA_DEVICES_DIR": str(tmp_path_factory.mktemp("devices")), "QUADRA_ADB_PORT": str(free_port())}
+    env = {**os.environ, "PYTHONPATH": str(settings.ROOT), **env}
+    started = subprocess.run([*INV, "device", "start"], cwd=settings.ROOT, env=env, capture_output=True, text=True)
+    assert started.returncode == 0, started.stderr
+    yield started.stdout.strip()
+    subprocess.run([*INV, "device", "stop"], cwd=settings.ROOT, env=env, timeout=60, check=True)
+
+
+def test_nothing_of_the_clone_is_there(quadra):
+    code = "import sys, host_tools.base.installed as i; print(i.INSTALLED, i.PACKAGE, *sys.path, sep='\\n')"
+    told = child_process.run([quadra.python, "-P", "-c", code], cwd=quadra.folder, timeout_s=60).stdout.split("\n")
+    assert told[0] == "True" and not [path for path in told if path.startswith(str(settings.ROOT))]
+    assert "Available tasks" in quadra() and " fuzz " not in quadra() and "`quadra --help TASK`" in quadra()
+
+
+@pytest.mark.parametrize("without", ["", "1"], ids=["", "without POSIX"])
+def test_a_run_on_a_device_and_its_report(quadra, serial, without):
+    told = json.loads(quadra("run", "small.tflite", "--on", serial, "--runs=3", "--json", WITHOUT_POSIX=without))
+    (run,) = told["runs"]
+    assert run["result"] == "right" and run["place"] == serial and run["nodes_on_gpu"] == 1
+    assert str(quadra.folder / "runs") in quadra("report", WITHOUT_POSIX=without)
+    assert "right" in quadra("compare", WITHOUT_POSIX=without)
+    assert "dispatch" in quadra("plan", "show", WITHOUT_POSIX=without)
+    page = quadra.folder / "runs" / "latest" / "report.html"
+    assert f"quadra run {quadra.folder}/small.tflite" in page.read_text() and "./inv" not in page.read_text()
+    assert "its only node on the GPU" in quadra("support", "small.tflite", "--target=mali-g76", WITHOUT_POSIX=without)
+    assert "small" in quadra("advise", "small.tflite", WITHOUT_POSIX=without)
+    assert "nothing overflows" in quadra("overflow", "small.tflite", WITHOUT_POSIX=without)
+
+
+def test_the_shell_bisect_and_a_regression_run(quadra, serial):
+    told = json.loads(quadra("run", "small.tflite", "--on", serial, "--via=shell", "--runs=3", "--json"))
+    assert told["runs"][0]["result"] == "right"
+    assert "every compared tensor is right" in quadra("bisect", "small.tflite", "--on", serial)
+    quadra("diff", *sorted(path.name for path in (quadra.folder / "runs").glob("2*-small"))[:2])
+    suite = "launches = 2\nmore = 0\nrepetitions = 3\nprofile = false\n[[cells]]\nmodels = ['small.tflite']\nbackends = ['gles']\n"
+    (quadra.folder / "small.toml").write_text(suite)
+    quadra("regress", "small.toml", "--on", serial)
+    (junit,) = (quadra.folder / "runs").glob("**/*.xml")
+    assert list(ET.parse(junit).iter("testcase"))
+
+
+def test_what_is_not_there_is_named_with_what_to_do(quadra, serial):
+    assert "clone the repository" in quadra("device", "start", status=73)
+    assert "clone the repository" in quadra("run", "small.tflite", "--on=jvm", status=73)
+    assert "clone the repository" in quadra("build", status=73)
+    assert "pip install 'quadra-tools[lab]'" in quadra("lab", "worker", status=73)
+    assert "pip install 'quadra-tools[host]'" in quadra("replay", status=73)
+    (quadra.folder / "other.so").write_bytes(b"another library")
+    assert "clone the repository" in quadra("run", "small.tflite", "--on", serial, "--library=other.so", status=73)
+
+
+def test_doctor_looks_at_what_there_is(quadra):
+    told = quadra("doctor")
+    assert "a delegate for this machine" in told and "bazel" not in told
+
+
+def test_adb_comes_with_it(quadra):
+    code = "import adbutils; print(adbutils.adb_path())"
+    path = child_process.run([quadra.python, "-c", code], timeout_s=60).stdout.strip()
+    assert path.startswith(str(quadra.python.parents[1]))
