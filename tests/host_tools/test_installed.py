@@ -1,6 +1,7 @@
 """quadra-tools, the wheel: it has what it imports, uses nothing that only POSIX has, and is the same bytes twice."""
 
 import ast
+import hashlib
 import os
 import re
 import zipfile
@@ -125,3 +126,22 @@ def test_the_wheel_says_what_it_is_and_who_made_its_libraries(artifacts, tmp_pat
     assert "pip install quadra-tools" in said.get_payload()
     assert made_by == "stand-in NDK\n" and "host_tools/task_list.py" in names
     assert not [name for name in names if name.startswith(("host_tools/build/bazel", "host_tools/tasks/fuzz", "tests"))]
+
+
+def test_a_release_has_checksums_and_says_what_is_missing(artifacts, tmp_path, monkeypatch):
+    def delegate(libraries, out):
+        (out / "quadra_delegate.whl").write_bytes(b"the delegate")
+        return release.wheel.Made(out / "quadra_delegate.whl", [])
+
+    monkeypatch.setattr(release.wheel, "make", delegate)
+    monkeypatch.delenv("ANDROID_NDK_HOME", raising=False)
+    made = release.make(artifacts, tmp_path)
+    told = dict(line.split("  ")[::-1] for line in (tmp_path / release.CHECKSUMS).read_text().splitlines())
+    assert (
+        told == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made.files[:-1]}
+        and len(told) == 2
+    )
+    assert "ANDROID_NDK_HOME is not set" in made.notes[0] and not (tmp_path / "maven").exists()
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
+    with_ndk = release.make(artifacts, tmp_path / "more")
+    assert not with_ndk.notes and tmp_path / "more" / "maven" / "an.aar" in with_ndk.files
