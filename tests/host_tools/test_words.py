@@ -1,0 +1,34 @@
+"""Names and phrases that were replaced by the field's own do not come back."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from host_tools.base.settings import ROOT
+
+# What was written, and what is written now.
+REPLACED = {
+    "Winograd's way": "Winograd's algorithm",
+    "few_texts": "merge_similar_sources",
+    "idle rounding": "redundant rounding",
+    "idle_rounding": "redundant_rounding",
+    "HomeProcess": "ForkGuard",
+    "QUADRA_MAKER": "QUADRA_TOOLCHAIN",
+}
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """Native sources and pages, by path."""
+    argv = ["git", "ls-files", "-z", "delegate_native", "bazel", "docs", "*.md"]
+    names = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    paths = [ROOT / name for name in names if name]
+    return {str(path): path.read_text(errors="replace") for path in paths if path.is_file()}
+
+
+@pytest.mark.parametrize("word", REPLACED)
+def test_a_replaced_word_is_gone(pages, word):
+    found = [path for path, text in pages.items() if word.lower() in text.lower()]
+    assert len(pages) > 300 and not found, f"write {REPLACED[word]}"
