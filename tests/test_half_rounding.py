@@ -55,7 +55,8 @@ def cutting(tmp_path_factory):
 )
 def test_what_is_kept_as_halfs_is_rounded_to_the_nearest(quadra, cutting, backend, target, precision):
     with np.errstate(over="ignore"):
-        wanted = numbers().astype(np.float16).astype(np.float32)
+        bounded = np.where(np.isfinite(numbers()), numbers().clip(-65504, 65504), numbers())  # as all inputs are
+        wanted = bounded.astype(np.float16).astype(np.float32)
     feed = numbers().repeat(4, axis=1).repeat(4, axis=2)
     env = {"OPENCL_BEFORE": CUTS} if backend == "opencl" else {}
     library = {"opencl_library": str(cutting)} if backend == "opencl" else {}
