@@ -11,6 +11,12 @@
 
 namespace quadra {
 
+// How many a list of a plan has, which may be absent.
+template <typename Vector>
+unsigned Count(const Vector* vector) {
+  return vector ? vector->size() : 0;
+}
+
 // One of each input and one of each output of a plan, in the plan's order.
 template <typename T>
 struct Ports {

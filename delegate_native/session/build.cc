@@ -31,7 +31,7 @@ bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
   return true;
 }
 
-// Whose programs' binaries are: its version stands in either, as the maker likes.
+// The driver that makes binaries of programs. Vendors put its version into either of the two.
 std::string DriverOf(const GpuInfo& device) { return device.api_version + "; " + device.driver; }
 constexpr size_t kNoDriver = 2;  // characters, of a plan that was made where there is none
 

@@ -15,11 +15,6 @@ constexpr GLbitfield kKernelBarrier = GL_SHADER_STORAGE_BARRIER_BIT |
                                       GL_SHADER_IMAGE_ACCESS_BARRIER_BIT |
                                       GL_TEXTURE_FETCH_BARRIER_BIT;
 
-template <typename Vector>
-unsigned Count(const Vector* vector) {
-  return vector ? vector->size() : 0;
-}
-
 }  // namespace
 
 GlExecutable::GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan)

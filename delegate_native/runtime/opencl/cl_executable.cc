@@ -9,15 +9,6 @@
 #include "delegate_native/base/shape.h"
 
 namespace quadra {
-namespace {
-
-template <typename Vector>
-size_t Count(const Vector* vector) {
-  return vector ? vector->size() : 0;
-}
-
-}  // namespace
-
 Status ClExecutable::MakeQueue(cl_command_queue_properties properties,
                                ClHandle<cl_command_queue>* queue) {
   cl_int code = CL_SUCCESS;

@@ -5,15 +5,6 @@
 #include <utility>
 
 namespace quadra {
-namespace {
-
-template <typename Vector>
-unsigned Count(const Vector* vector) {
-  return vector ? vector->size() : 0;
-}
-
-}  // namespace
-
 // NVIDIA's driver crashes where a part is released before one that was made later and lies in it.
 ClPlanMemory::~ClPlanMemory() {
   while (!parts_.empty()) parts_.pop_back();
