@@ -23,8 +23,9 @@ from tests.model_builder import Model, one_convolution
 from tests.vectors.recurrent import LAYERS
 
 TARGETS = {"opencl": "mali-g76", "gles": "mali-g76-gles"}  # a program for each kernel
-EVERY = 7
-DIFFERENT = (20 + 1) // EVERY  # of twenty inferences, after the launch when the model is loaded
+EVERY = 6
+# Of twenty inferences, whether or not the launch when the model is loaded counts: another thread's context may make it.
+DIFFERENT = 20 // EVERY
 
 
 def chain() -> bytes:
@@ -57,7 +58,7 @@ def run(tmp_path, monkeypatch, library):
 
 @pytest.fixture
 def drivers(tmp_path, monkeypatch):
-    """Drivers that skip each seventh launch of the pool."""
+    """Drivers that skip each sixth launch of the pool."""
     monkeypatch.setenv("QUADRA_OPENCL_LIBRARY", str(compile_driver_faults(tmp_path / "opencl.so")))
     monkeypatch.setenv("QUADRA_EGL_LIBRARY", str(compile_egl_faults(tmp_path / "egl.so")))
     monkeypatch.setenv("DRIVER_FAULTS_SKIPS", f"average_pool2d@{EVERY}")
