@@ -48,7 +48,7 @@ def _android_flags(ctx):
     return [
         _flags(_COMPILE, compile + [
             "-fPIC",
-            # Of functions with arrays of bytes. Those with any local whose address is taken, too (-strong), is 14 %.
+            # For functions with arrays of bytes. -strong, for any local whose address is taken, costs 14 %.
             "-fstack-protector",
             # Nothing is thrown.
             "-fno-unwind-tables",

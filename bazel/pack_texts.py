@@ -14,7 +14,7 @@ import sys
 import zlib
 from pathlib import Path
 
-# Whose first argument is a text; that of the first is one of kernels which phones' libraries have not.
+# Macros whose first argument is a text. The first one's texts are kernels that phones' libraries lack.
 _OF_CPUS = "QUADRA_CPU_TEXT"
 _CALLS = (_OF_CPUS, "QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
 _CALL = re.compile(rf'\b({"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)

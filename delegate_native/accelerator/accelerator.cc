@@ -141,8 +141,8 @@ const char* const kRegistryNames[] = {
 };
 static_assert(sizeof(Registry) == sizeof(kRegistryNames), "a name for each function");
 
-// Of the runtime that is loaded. Only 2.1.6 has the tables that are known here: what came with it
-// is there, what came with 2.2.0 is not.
+// The version of the runtime that is loaded. Only 2.1.6 has the tables known here: what came with
+// it is there, what came with 2.2.0 is not.
 bool FindRegistry(Registry* registry) {
   void* runtime = dlopen("libLiteRt.so", RTLD_NOW | RTLD_NOLOAD);
   if (!runtime) return false;

@@ -13,8 +13,8 @@
 namespace quadra {
 namespace {
 
-// Beside OpenCL's buffers and the host's memory. What the driver does not import is locked: the
-// host sees it. An accelerator gets none that it does not name.
+// Types next to OpenCL's buffers and the host's memory. A buffer that the driver cannot import is
+// locked: the host sees it. An accelerator gets none that it does not name.
 struct SystemType {
   LiteRtTensorBufferType type;
   QuadraBufferKind kind;
@@ -179,7 +179,7 @@ bool Open(const Source& source, Held* held, int tensor, QuadraBuffer* found) {
   if (is_imported) return true;
   if (type == kLiteRtTensorBufferTypeGlBuffer) return OpenGl(litert, held->buffer, found);
   if (type == kLiteRtTensorBufferTypeOpenClBuffer) {
-    // What LiteRT noted may be from before a resize. The driver is asked, too.
+    // LiteRT's note may be from before a resize, so the driver is asked, too.
     if (litert.get_tensor_buffer_packed_size(held->buffer, &packed) == kLiteRtStatusOk) {
       found->bytes = packed > found->bytes ? packed : found->bytes;
     }

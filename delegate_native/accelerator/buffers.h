@@ -11,7 +11,7 @@ namespace quadra {
 // alone: its buffers are the interpreter's memory.
 void UseBuffersOf(const LiteRtRuntimeContext* context, TfLiteDelegate* delegate);
 
-// What makes OpenCL buffers, in the environment's OpenCL context, or else that of Quadra's models.
+// Makes OpenCL buffers in the environment's OpenCL context, or else in that of Quadra's models.
 LiteRtStatus CreateBuffer(void* opencl, void*, const void*, LiteRtTensorBufferType, size_t bytes,
                           size_t, HwMemoryInfo** made);
 LiteRtStatus ImportBuffer(void* opencl, void*, const void*, LiteRtTensorBufferType, void* handle,

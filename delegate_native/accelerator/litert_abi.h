@@ -87,7 +87,7 @@ struct LiteRtEnvOption {
   LiteRtAny value;
 };
 
-// What the runtime lets an accelerator call, up to the last member that Quadra uses.
+// Functions that an accelerator may call, up to the last member that Quadra uses.
 struct LiteRtRuntimeContext {
   LiteRtAbiHeader abi_header;
   LiteRtStatus (*create_tensor_buffer_requirements)(int types, const LiteRtTensorBufferType*,

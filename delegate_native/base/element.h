@@ -1,4 +1,4 @@
-// What a tensor of the model holds, and how the GPU's memory keeps such numbers.
+// Element types of the model's tensors, and how the GPU's memory stores them.
 #ifndef QUADRA_BASE_ELEMENT_H_
 #define QUADRA_BASE_ELEMENT_H_
 
@@ -18,7 +18,7 @@ constexpr const char* NameOf(Element element) {
   return kNames[static_cast<int>(element)];
 }
 
-// Of one number in the interpreter's memory.
+// Size of one number in the interpreter's memory.
 constexpr size_t BytesOf(Element element) {
   constexpr uint8_t kBytes[] = {4, 2, 4, 1, 1, 1, 8, 2};
   return kBytes[static_cast<int>(element)];
@@ -45,7 +45,7 @@ enum class Cell : uint8_t { kFloat, kHalf, kInt, kInt8, kUInt8 };
 constexpr Cell CellOf(Element element, bool half) {
   return !IsFloat(element) ? Cell::kInt : half ? Cell::kHalf : Cell::kFloat;
 }
-// Of an input.
+// The cell in which an input of this type is stored.
 constexpr Cell CellOfInput(Element element) {
   return element == Element::kInt8    ? Cell::kInt8
          : element == Element::kUInt8 ? Cell::kUInt8

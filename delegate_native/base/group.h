@@ -14,7 +14,7 @@ using Group = std::array<int32_t, 3>;
 
 inline int64_t ItemsOf(const Group& group) { return int64_t{group[0]} * group[1] * group[2]; }
 
-// What a text has once, in OpenCL before its kernel and in OpenGL ES before everything else.
+// The declaration of the group: in OpenCL before the kernel, in OpenGL ES before everything else.
 std::string GroupText(bool gles, const Group& group);
 // The text with `to` in the place of `from`, where it has that.
 std::string Replaced(std::string text, const std::string& from, const std::string& to);

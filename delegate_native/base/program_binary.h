@@ -12,7 +12,7 @@ struct ProgramBinary {
   uint32_t format = 0;         // OpenGL ES: the driver's word for it
 };
 
-// What became of a plan's programs.
+// How many of a plan's programs were compiled, and how many came from the cache.
 struct BinaryCount {
   int loaded = 0;    // from its binary
   int refused = 0;   // its binary, by the driver: of another one, or damaged

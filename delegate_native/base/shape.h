@@ -56,7 +56,7 @@ struct Shape {
 constexpr int kMostRank = 6;
 constexpr int kFirstAxis = 4 - kMostRank;
 
-// Of a tensor with these dimensions, no more than kMostRank.
+// The shape of a tensor with these dimensions, no more than kMostRank.
 Shape ShapeOf(const int* dims, int rank);
 
 std::string ToString(const Shape& shape);  // "1,8,8,3"

@@ -1,4 +1,4 @@
-// What a step answers: fine, or a code with a sentence a person can act on.
+// The result of a step: OK, or a code with a sentence a person can act on.
 #ifndef QUADRA_BASE_STATUS_H_
 #define QUADRA_BASE_STATUS_H_
 

@@ -20,7 +20,7 @@ struct Gpu {
 // Names of the backends that the options ask for, in the order in which they are tried.
 std::vector<std::string> BackendsToTry(const Options& options);
 
-// What the options' target file says; null where they name none.
+// Reads the options' target file; null where they name none.
 Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target);
 
 // `target`: what to make plans for; null for the backend's own device.

@@ -39,7 +39,7 @@ std::string ToText(const Options& options);
 
 // Whether the options agree with each other.
 Status CheckOptions(const Options& options);
-// What `precision`, `is_precision_loss_allowed` and the priorities come to.
+// The precision that `precision`, `is_precision_loss_allowed` and the priorities ask for.
 Precision PrecisionOf(const Options& options);
 
 }  // namespace quadra

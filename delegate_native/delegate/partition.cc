@@ -47,7 +47,7 @@ bool Contains(const std::vector<int>& list, int number) {
   return std::find(list.begin(), list.end(), number) != list.end();
 }
 
-// What sizes follow from that a partition's nodes read and nodes outside of it make.
+// Tensors that sizes depend on: a partition's nodes read them and nodes outside of it make them.
 struct Outside {
   std::vector<int> nodes;    // in execution order
   std::vector<int> sources;  // tensors that these begin with, beside the partition's inputs

@@ -32,7 +32,7 @@ struct Partition {
   std::shared_ptr<ModelNodes> model;
   bool allows_quantized = true;
 
-  // Of the main subgraph's partitions: where inputs and outputs may be.
+  // Where inputs and outputs may be; for the main subgraph's partitions.
   std::shared_ptr<Buffers> buffers;
   bool is_whole_model = false;
   bool is_empty = false;  // an input has no numbers now: so have all outputs

@@ -83,7 +83,7 @@ QUADRA_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* k
 /* NULL is fine. The interpreter must be gone, or be about to go without another call. */
 QUADRA_EXPORT void QuadraDelegateDelete(TfLiteDelegate* delegate);
 
-/* What kernels run in, and what an app shares with them. NULL: none. */
+/* The contexts that kernels run in, and that an app shares with them. NULL: none. */
 typedef struct QuadraContexts {
   void* opencl_platform; /* cl_platform_id, cl_device_id, cl_context */
   void* opencl_device;
@@ -124,8 +124,8 @@ typedef struct QuadraBuffer {
   QuadraBufferKind kind;
   void* handle;
   size_t bytes;
-  /* Of a QuadraBufferSource: what comes before the inference uses it; NULL: nothing. It stays until
-   * `finish`. */
+  /* From a QuadraBufferSource: the inference waits for this before it uses it; NULL: no wait. It
+   * stays until `finish`. */
   void* event;
   int event_kind; /* 0: QUADRA_EVENT_GPU */
 } QuadraBuffer;
@@ -162,7 +162,7 @@ QUADRA_EXPORT void* QuadraGpuBufferLock(QuadraGpuBuffer* buffer, int reads);
 /* 0 where the driver fails. writes: the buffer has the view's numbers. */
 QUADRA_EXPORT int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes);
 
-/* Who says where memory is, in the place of QuadraDelegateBindBuffer. */
+/* A callback that says where memory is, instead of QuadraDelegateBindBuffer. */
 typedef struct QuadraBufferSource {
   void* data;
   /* Told of each input and output (of the TfLiteContext, by its index) that can be in a buffer of

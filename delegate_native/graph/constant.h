@@ -44,21 +44,21 @@ class Constant {
 
   Element element() const { return element_; }
   size_t size() const { return size_; }
-  // Of a float that is stored as an integer of so many bits, 8 or less; else 0.
+  // Bits of the integers that floats are stored as, 8 or less; else 0.
   int stored_bits() const { return bits_ <= 8 ? bits_ : 0; }
   const Scales& scales() const { return scales_; }
   // All of these integers as they lie in the file, in words of 32 bits. They are signed here: those
   // of uint8 less 128, and so are their zero points.
   std::vector<int32_t> SignedWords() const;
   int signed_zero(size_t place) const { return zero_of(place) - Shift(); }
-  // Of float32 constants.
+  // The numbers of a float32 constant.
   SharedFloats floats() const;
   float front() const;
-  // Of all others; an int64 beyond 32 bits is the nearest int32.
+  // The numbers of other constants; an int64 beyond 32 bits is the nearest int32.
   std::vector<int32_t> ints() const;
-  // Of each of these, as an int64, the lower 32 bits or the upper ones.
+  // The lower or the upper 32 bits of each of these, as an int64.
   std::vector<int32_t> words(bool upper) const;
-  // What it is stored as, without making numbers of it.
+  // Hashes the stored bytes, without making numbers of them.
   void AddTo(ContentHash* hash) const;
   // Whether ints() gives every number as it is.
   bool fits_ints() const;

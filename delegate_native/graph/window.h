@@ -25,8 +25,8 @@ struct Window {
 Status ResolveWindow(const Attributes& attributes, int kernel_y, int kernel_x, const Shape& input,
                      Window* window);
 
-// What PAD and MIRROR_PAD put before and after an axis of Shape (-2 to 3): their `amounts` are two
-// numbers for each axis of the model's tensor.
+// Padding of PAD and MIRROR_PAD before and after an axis of Shape (-2 to 3): their `amounts` are
+// two numbers for each axis of the model's tensor.
 struct Padding {
   int before = 0, after = 0;
 };

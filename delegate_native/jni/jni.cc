@@ -1,5 +1,5 @@
-// What Java's org.quadra.gpu.QuadraNative calls. Text crosses as UTF-8 bytes: JNI's own strings are
-// encoded otherwise.
+// The natives of Java's org.quadra.gpu.QuadraNative. Text crosses as UTF-8 bytes: JNI's own strings
+// are encoded otherwise.
 #include <jni.h>
 #include <time.h>
 

@@ -33,7 +33,7 @@ struct Dialect {
   int flat_group = 0;
   // Texts that would differ by little are one, which does a little more than is asked.
   bool merge_similar_sources = false;
-  // Of one dispatch: groups, and loop iterations of all its work-items.
+  // Limits of one dispatch: groups, and loop iterations of all its work-items.
   int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
   int64_t max_trips = INT64_MAX;
 };

@@ -104,7 +104,7 @@ struct KernelDesc {
                 Function<std::vector<float>()> pack) {
     constants.push_back({std::string(arg), width, floats, false, false, std::move(pack)});
   }
-  // Of numbers that are few.
+  // A short constant.
   void Constant(std::string_view arg, std::vector<float> data, int width = 4) {
     const int64_t floats = static_cast<int64_t>(data.size());
     Constant(arg, width, floats, [data = std::move(data)] { return data; });

@@ -1,4 +1,4 @@
-// What the renderers of all languages share; one instance renders one kernel.
+// The part of rendering that all languages share; one instance renders one kernel.
 #ifndef QUADRA_KERNEL_RENDERER_H_
 #define QUADRA_KERNEL_RENDERER_H_
 
@@ -40,7 +40,7 @@ class Renderer {
   // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
   // is the text of a read at P.
   void DefineWalk(const std::string& name, bool is_image, const std::string& fetch);
-  // Of four numbers of a tensor.
+  // The type of four numbers of a tensor.
   static const char* TypeOf(const TensorLayout& layout) {
     return layout.is_int() ? "ivec4" : "vec4";
   }

@@ -9,7 +9,7 @@
 //   $for(i, number) TEXT  TEXT for each i below the number
 //
 // TEXT that begins with a new line goes on to the line of its `$end`. A value may have holes, too.
-// What has no value stays as it is, so that no compiler takes the text.
+// A name without a value stays as it is, so that no compiler accepts the text.
 #ifndef QUADRA_KERNEL_TEXT_H_
 #define QUADRA_KERNEL_TEXT_H_
 

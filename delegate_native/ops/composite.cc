@@ -37,8 +37,8 @@ class Subgraph {
   bool is_outer_ = false;
 };
 
-// What the nodes read and nobody makes. A context does not tell the order of a subgraph's inputs:
-// converters write them before all other tensors.
+// Tensors that the nodes read and none of them makes. A context does not tell the order of a
+// subgraph's inputs: converters write them before all other tensors.
 std::vector<int> InputsOf(const TfLiteContext* context, const ModelNodes& model) {
   std::set<int> read, made;
   for (const ModelNodes::Entry& entry : model.entries) {

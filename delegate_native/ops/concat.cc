@@ -191,7 +191,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 bool HasOneInput(const Node& node) { return node.inputs.size() == 1; }
 
-// Of ints alone, one behind the other in memory, as sizes and amounts of padding are.
+// Folds ints alone, one after another in memory, as sizes and amounts of padding are.
 ConstantData Fold(const Graph& graph, const Node& node) {
   const bool outermost = node.attributes.Int("axis") == 4 - graph.value(node.outputs[0]).rank;
   if (!outermost || IsFloat(graph.value(node.inputs[0]).element)) return nullptr;

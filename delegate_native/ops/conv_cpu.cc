@@ -134,7 +134,7 @@ write_dst(results[j * $slices + k], to_x, to_y, s + k);
 }
 )");
 
-// Of runs: four pixels of a slice at a time, which lie together in the result,
+// Stores runs: four pixels of a slice at a time, which are together in the result,
 constexpr const char* kStoreRun = QUADRA_TEXT(R"($for(k, slices)
 $if(k) if (s + $k < last) {
 $for(j, pixels/4) write_quads_dst($quads, first + ${j*4}, 0, s + $k);

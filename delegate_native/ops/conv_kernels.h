@@ -25,7 +25,7 @@ struct Conv {
   int matrices = 1;         // of weights: several are one for each batch item
   int groups = 1;           // of channels; each is a convolution of its own
   Window window;            // pads at the end do not matter here
-  // Of three dimensions: what `window` is for y, along the axis before it. Planes are batches.
+  // With three dimensions: `window` along the axis before y. Planes are batches.
   Window depth;
   // Results lie at step * i + first of the output: a transposed convolution is several of these.
   int step_y = 1, step_x = 1, first_y = 0, first_x = 0;
@@ -79,7 +79,7 @@ std::vector<float> BiasOf(const Conv& conv, int count);
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c);
 // How many numbers that are.
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c);
-// What every text wants to know of a convolution.
+// Adds the scalar arguments that every convolution's kernel has.
 void AddConvNumbers(const Conv& conv, KernelDesc* kernel);
 
 // As GPUs do it: in 4 channels at a time, by as many kernels as the device's limits ask for.

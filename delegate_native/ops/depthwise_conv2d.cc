@@ -131,7 +131,7 @@ Text ForStrip(const Strip& strip, bool serial, const char* text) {
   return made.Set("taps", strip.taps).Set("serial", serial);
 }
 
-// What one row of the window adds: each column is read once, used and forgotten. Columns outside
+// The products of one row of the window: each column is read once and used. Columns outside
 // are read inside and dropped.
 constexpr const char* kRow = QUADRA_TEXT(R"($if(serial) if (ky < last) {
 $for(k, taps) sum4_t w$k = read_weights(w + $k);

@@ -79,7 +79,7 @@ vec16 v = quads_at(p + ($row * line + $column * dilation_x * 4));
 v = in$column != 0 ? v : vec16(0.0f);
 $products}
 )");
-// Of every second pixel, two vectors hold those of two columns.
+// With a stride of two, two vectors hold the pixels of two columns.
 constexpr const char* kRowOfTwo = QUADRA_TEXT(R"(if (row$row) {
 vec16 e = quads_at(p + ($row * line + $column * dilation_x * 4)), f = quads_at(p + ($row * line + $column * dilation_x * 4) + 16);
 vec16 v = vec16(e.s0123, e.s89ab, f.s0123, f.s89ab);
@@ -91,7 +91,7 @@ $next$end
 }
 )");
 
-// What the pixels `v` of row `row` of the window, seen through column `kx`, add to the tile's sums.
+// Adds to the tile's sums the pixels `v` of row `row` of the window, as seen through column `kx`.
 std::string AddRow(const Window& window, int kx, int row) {
   std::string text;
   for (int i = 0; i < kRows; ++i) {

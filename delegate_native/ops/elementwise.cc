@@ -22,7 +22,7 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
 write_dst(num4(0), x, y, s);
 )");
-// Of the operand $t; $slice is that of a batch item.
+// Reads operand $t; $slice is a batch item's.
 constexpr const char* kReadShort = QUADRA_TEXT(R"(int $t_slice = $slice; $type $t_read = $type(0);
 if ($t_slice < $t_s) {
 $t_read = read_$t($x, $y, $first$t_slice);

@@ -1,5 +1,5 @@
-// What all elementwise ops share: numpy's broadcasting, the step text that can be merged into any
-// producer, and the kernel that runs a step by itself.
+// The part that all elementwise ops share: numpy's broadcasting, the step text that can be merged
+// into any producer, and the kernel that runs a step by itself.
 #ifndef QUADRA_OPS_ELEMENTWISE_H_
 #define QUADRA_OPS_ELEMENTWISE_H_
 
@@ -16,7 +16,7 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
 // The result for constant ints; null where numbers are too large or have more axes than sizes do.
 ConstantData FoldElementwise(const Op& op, const Graph& graph, const Node& node);
 
-// What a kernel does to its results in registers, in place of the first merged steps: a clamp, the
+// Work on a kernel's results in registers, instead of the first merged steps: a clamp, the
 // rounding of a quantised tensor (then low and high count its steps), or both.
 struct Bounds {
   float low, high;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Elements kNumbers = kFloats | kInts;
-// What fits 32 bits whatever is done with it.
+// Elements whose results always fit 32 bits.
 constexpr Elements kOrdered = kNumbers | kBytes | Only(Element::kInt64);
 
 // The operands of a node of a table's row, all of one element.
@@ -158,7 +158,7 @@ Status ImportSelect(Importer* importer) {
   return importer->AddNode("select", {condition, yes, no}, std::move(attributes));
 }
 
-// Of operands of one number each, the result has the rank that the file says.
+// With operands of one number each, the result has the rank that the file says.
 Status SelectShape(Graph* graph, const Node& node) {
   QUADRA_RETURN_IF_ERROR(BroadcastShape(graph, node));
   Value& out = graph->value(node.outputs[0]);
@@ -216,7 +216,7 @@ Status ImportDequantize(Importer* importer) {
   return importer->AddNode("copy", {x}, {});
 }
 
-// What most rows are.
+// The defaults of most rows.
 constexpr Op Row(const char* name, int16_t builtin, int16_t max_version, int8_t operands,
                  Elements takes, const char* formula, const char* int_formula = nullptr) {
   return {.name = name,
@@ -384,8 +384,8 @@ const Op kElementwiseOps[] = {
     Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
     // Beyond 10 the result is 1 in float32, and some drivers overflow there.
     Unary("tanh", kTfLiteBuiltinTanh, 3, QUADRA_TEXT("tanh(bounded($a, -10.0f, 10.0f))")),
-    // What is half way between two steps hangs on the last bit of the product, so it is the CPU's:
-    // no compiler can join it with the addition through `below`.
+    // Halfway between two steps the result depends on the product's last bit, so the product is the
+    // CPU's: no compiler can join it with the addition through `below`.
     With(ImportFakeQuant, QUADRA_TEXT("low scale inverse steps"),
          Unary("fake_quant", kTfLiteBuiltinFakeQuant, 2,
                QUADRA_TEXT(
@@ -416,7 +416,7 @@ const Op kElementwiseOps[] = {
               QUADRA_TEXT(
                   "choose(is_less($a, vec4(127.0f)), to_int(max($a, vec4(-128.0f))), ivec4(127))"),
               QUADRA_TEXT("(($a + ivec4(128)) & ivec4(255)) - ivec4(128)"))),
-    // Of numbers of 64 bits, as a lower word and an upper one (passes/split_int64.cc).
+    // For numbers of 64 bits, as a lower word and an upper one (passes/split_int64.cc).
     Row("upper_word", kNone, 0, 1, kInts, "$a >> 31"),
     Row("nearest_int", kNone, 0, 2, kInts,
         QUADRA_TEXT("choose(is_equal($b, $a >> 31), $a, ($b >> 31) ^ ivec4(2147483647))")),

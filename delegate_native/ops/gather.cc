@@ -140,7 +140,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
-// Of a vector alone, as sizes are.
+// Folds a vector alone, as sizes are.
 ConstantData Fold(const Graph& graph, const Node& node) {
   const Value& data = graph.value(node.inputs[0]);
   if (data.rank != 1) return nullptr;

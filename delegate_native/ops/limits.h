@@ -1,4 +1,4 @@
-// What a device allows, checked before anything is compiled: one place, one sentence for each
+// Limits of a device, checked before anything is compiled: one place, one sentence for each
 // limit.
 #ifndef QUADRA_OPS_LIMITS_H_
 #define QUADRA_OPS_LIMITS_H_

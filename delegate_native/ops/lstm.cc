@@ -16,7 +16,7 @@ constexpr int kInputWeights = 1, kRecurrentWeights = 5, kPeepholes = 9, kBiases 
 constexpr int kProjection = 16;
 constexpr int kInput = 0, kForget = 1, kCell = 2, kOutput = 3;
 
-// Of gates of integers to 1.
+// Steps from 0 to 1 of integer gates.
 constexpr float kGateSteps = 4096.0f;
 
 // A norm takes gates of any scale. Of integers each gate has one, and is brought to that of gates
@@ -213,7 +213,7 @@ Status AddBoth(Importer* importer, AddOne add, const Second& second, bool merges
   return importer->AddNode("concat", {results[0], results[1]}, AlongChannels());
 }
 
-// What the parameters of all forms of a layer say. They are structs of their own.
+// Reads the parameters that all forms of a layer have, each in a struct of its own.
 template <typename Params>
 RecurrentSettings OfLstm(const Params& params) {
   RecurrentSettings settings;

@@ -35,7 +35,7 @@ constexpr const char* kRow = QUADRA_TEXT(R"(
 $for(i, slices)   int s$i = min(first + $i, dst_s * dst_b - 1);
 )");
 
-// What follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one
+// Later layers often magnify a mean's rounding, so pixels are added as CPUs do it: one by one
 // in a mean, `chunk` at a time in a pool. Such additions wait for each other: the more slices, the
 // less is lost.
 constexpr const char* kPixel = QUADRA_TEXT(R"($for(i, slices)

@@ -30,7 +30,7 @@ const Op* OpAt(size_t i) {
                                             : nullptr;
 }
 
-// What the result is of, where the op says so.
+// Sets the result's element type where the op says it.
 void InferElement(const Op& op, Graph* graph, const Node& node) {
   if (op.result == Result::kDeclared) return;
   for (ValueId output : node.outputs) {
@@ -40,7 +40,7 @@ void InferElement(const Op& op, Graph* graph, const Node& node) {
       continue;
     }
     const Value& like = graph->value(node.inputs[op.result == Result::kLikeSecond ? 1 : 0]);
-    // Of which floats, the model says.
+    // Which floats these are, the model says.
     if (!IsFloat(like.element) || !IsFloat(out.element)) out.element = like.element;
   }
 }
@@ -103,7 +103,7 @@ Status CheckHeld(const Graph& graph) {
 
 // The node's result, if it is known already.
 void Fold(const Op& op, Graph* graph, const Node& node) {
-  // What is folded is ints.
+  // Only ints are folded.
   const auto is_known = [graph](ValueId id) {
     const ConstantData& constant = graph->value(id).constant;
     return constant && constant->fits_ints();

@@ -21,7 +21,7 @@ namespace quadra {
 
 class Importer;
 
-// What a kernel is made for.
+// The graph, node and target that a kernel is made for.
 struct KernelContext {
   const GpuInfo* gpu = nullptr;
   Precision precision = Precision::kF32;
@@ -62,7 +62,7 @@ struct KernelList {
   }
 };
 
-// What an op's results are.
+// How an op's results get their element type.
 enum class Result : uint8_t {
   kLikeFirst,   // of the first input's element
   kLikeSecond,  // of the second's
@@ -70,7 +70,7 @@ enum class Result : uint8_t {
   kDeclared,  // as the value says
 };
 
-// What kind of convolution an op is: its inputs are source, weights and (optional) bias.
+// Kinds of convolution; the op's inputs are source, weights and (optional) bias.
 enum class Convolution : uint8_t { kNone, kDense, kDepthwise, kTransposed };
 
 // For Op::copies.

@@ -1,4 +1,4 @@
-// What all pools know of their windows.
+// The window of a pool, for all pools.
 #ifndef QUADRA_OPS_POOL2D_H_
 #define QUADRA_OPS_POOL2D_H_
 

@@ -229,7 +229,7 @@ int ItemsFor(const Layer& layer, const GpuInfo& gpu) {
   return items;
 }
 
-// Of a work-item in a step.
+// Loop iterations of a work-item in a step.
 int64_t TripsOf(const Layer& layer, int items) {
   return int64_t{CeilDiv(layer.cells, items)} * (layer.outs + 4) +
          int64_t{CeilDiv(layer.outs, items)} * (layer.Has("projection") ? layer.cells : 1) +

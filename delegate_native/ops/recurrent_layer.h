@@ -17,7 +17,7 @@ struct RecurrentSettings {
   int rank = 2;   // of the input
   int input = 0;  // its number among the node's
   int first = 0;  // the layer's inputs come after so many others
-  // Of a second input with weights of its own, and of those; -1: there is none.
+  // Indexes of a second input and of its weights; -1: none.
   int auxiliary = -1, auxiliary_weights = -1;
   int output_state = 18, cell_state = 19;  // where an LSTM has them
   bool has_norms = true;
@@ -53,7 +53,7 @@ Status ReadMatrix(const Importer& importer, int input, int rows, int columns, Sh
 void AppendRows(const float* from, int rows, int columns, int stride, std::vector<float>* to);
 // The same column by column: work-items, which have neighbouring slices, read neighbours.
 void AppendColumns(const float* from, int rows, int columns, int stride, std::vector<float>* to);
-// Of a constant input.
+// Appends the rows of a constant input.
 Status AddRows(const Importer& importer, int input, int rows, int columns, std::vector<float>* to);
 Status AddColumns(const Importer& importer, int input, int rows, int columns,
                   std::vector<float>* to);

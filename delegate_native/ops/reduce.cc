@@ -113,7 +113,7 @@ std::string Loops(const Shape& from, const Shape& to, const char* slice) {
   return text;
 }
 
-// What a kernel of ints, or of floats, calls its numbers.
+// Fills in the types of a kernel of ints or of floats.
 Text ForElement(const char* text, const Kind& kind, bool is_int) {
   Text made(text);
   made.Set("ints", is_int).Set("four", is_int ? "ivec4" : "sum4_t");
@@ -224,7 +224,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
-// Of a vector of ints alone, as sizes are: their product tells how many elements there are.
+// Folds a vector of ints alone, as sizes are: their product is the number of elements.
 ConstantData Fold(const Graph& graph, const Node& node) {
   const Value& in = graph.value(node.inputs[0]);
   const bool is_product = node.attributes.Int("kind") == static_cast<int>(Reduction::kProduct);

@@ -8,8 +8,8 @@ namespace quadra {
 
 enum class Reduction : uint8_t { kSum, kMean, kProduct, kMax, kMin };
 
-// Of a node with the attributes `axes` and `keep_dims` (absent: dropped): the input's shape with 1
-// along the axes, and the result's.
+// Shapes of a node with the attributes `axes` and `keep_dims` (absent: dropped): the input's shape
+// with 1 along the axes, and the result's.
 Shape Reduced(const Shape& in, const Node& node);
 Status InferReduced(Graph* graph, const Node& node);
 

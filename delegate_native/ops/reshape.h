@@ -8,7 +8,7 @@ namespace quadra {
 
 // Whether tensors of the two shapes are the same in memory.
 bool SameLayout(const Shape& a, const Shape& b);
-// What an op gives that only names axes anew: its input's numbers.
+// Folds an op that changes the shape alone: its input's numbers.
 ConstantData SameNumbers(const Graph& graph, const Node& node);
 // Copies tensor `from` into tensor `to`, elements in dense BHWC order.
 void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,

@@ -1,4 +1,4 @@
-// What a transposed convolution in a plane is along its axes, for the ops that are one.
+// The window of a transposed convolution along its axes, for all ops that are one.
 #ifndef QUADRA_OPS_TRANSPOSE_CONV_H_
 #define QUADRA_OPS_TRANSPOSE_CONV_H_
 

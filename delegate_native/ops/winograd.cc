@@ -17,7 +17,7 @@ constexpr int kStep = 4;          // results of a tile along an axis
 constexpr int kSide = kStep + 2;  // pixels that these need; and points
 constexpr int kMatrices = kSide * kSide;
 
-// Of [out][3][3][in], the numbers by which each point's pixels are multiplied: [point][out][in].
+// Transforms [out][3][3][in] to the weights of each point: [point][out][in].
 SharedFloats TransformWeights(const float* from, int out_c, int in_c) {
   constexpr float kRow[kSide][3] = {{1, 0, 0},
                                     {-2.0f / 3, -0.47140452f, -1.0f / 3},
@@ -68,7 +68,7 @@ sum4_t v$i;
 $end
 )");
 
-// What a work-item makes of tile x: points of the source,
+// A work-item's part of tile x: points of the source,
 constexpr const char* kPoints = QUADRA_TEXT(R"(int left = x * 4 - pad_x;
 bool here;
 int at;

@@ -13,7 +13,7 @@ void HoldFloat32(const std::string& list, Graph* graph) {
     for (int source : node.sources) node.float32 |= InRanges(list.c_str(), source) > 0;
     if (!node.float32) continue;
     for (ValueId id : node.outputs) graph->value(id).float32 = true;
-    // What comes from outside is not to be rounded on its way.
+    // Values from outside the graph are not rounded on their way.
     for (ValueId id : Operands(node)) {
       if (std::count(graph->inputs.begin(), graph->inputs.end(), id)) {
         graph->value(id).float32 = true;

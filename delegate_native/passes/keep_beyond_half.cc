@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kLargestHalf = 65504.0f, kLeastNormalHalf = 6.1035156e-5f;
 
-// What may be said of a value; of two operands the later one counts.
+// The range of a value; of two operands the later enumerator counts.
 enum class Range : uint8_t { kHalf, kInverse, kBeyond };
 
 // names: with a blank before and behind each.
@@ -25,7 +25,7 @@ bool IsAnyOf(const std::string& op, const char* names) {
   return strstr(names, (" " + op + " ").c_str()) != nullptr;
 }
 
-// Of a constant that an elementwise op reads. Among many numbers some are tiny by chance.
+// The range of a constant that an elementwise op reads. Among many numbers some are tiny by chance.
 Range RangeOf(const Constant& constant, bool is_added) {
   float most = 0.0f;
   bool beyond = false;
@@ -54,7 +54,7 @@ bool IsBounded(const Attributes& clamp) {
   return std::fabs(clamp.Float("low")) <= kLargestHalf && clamp.Float("high") <= kLargestHalf;
 }
 
-// Of an elementwise op's result.
+// The range of an elementwise op's result.
 Range After(const Step& step) {
   const std::string& op = step.op;
   if (op == "mul") return step.Largest() == Range::kBeyond ? Range::kBeyond : Range::kHalf;
@@ -98,7 +98,7 @@ class Search {
                        [&](int reader) { return Sums(graph_.nodes[static_cast<size_t>(reader)]); });
   }
 
-  // What comes of one op; the node is marked if it has to be.
+  // The range after one op; marks the node if it has to be.
   Range Take(const Step& step, bool is_last, Node* node) const {
     const bool is_square = step.is_square || step.op == "square" || step.op == "squared_difference";
     Range range = After(step);

@@ -1,4 +1,4 @@
-// What passes share: questions about a graph, and numbers folded into convolutions.
+// Helpers of passes: questions about a graph, and constants folded into convolutions.
 #ifndef QUADRA_PASSES_REWRITE_H_
 #define QUADRA_PASSES_REWRITE_H_
 
@@ -11,7 +11,7 @@
 
 namespace quadra {
 
-// What the node's op says of itself; where there is no such op, nothing.
+// The row of the node's op; an empty row where there is no such op.
 const Op& OpOf(const Node& node);
 
 bool IsConvolution(const Node& node);

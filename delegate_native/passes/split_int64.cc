@@ -174,7 +174,7 @@ class Splitter {
     AddTo(out, negates ? "logical_not" : "copy", less);
   }
 
-  // What moves numbers moves either word; `lower`: its operands.
+  // An op that moves numbers moves either word; `lower`: its operands.
   void MoveWords(const Node& node, const std::vector<ValueId>& lower) {
     const ValueId out = node.outputs[0];
     std::vector<ValueId> upper = lower;

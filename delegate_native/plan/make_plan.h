@@ -14,13 +14,13 @@
 
 namespace quadra {
 
-// What a plan is to be like, beside what its target decides. Where a driver refuses the plan, the
+// A request for a plan, in addition to its target's decisions. Where a driver refuses the plan, the
 // next request is another one (session/revise.h); the target stays.
 struct PlanRequest {
   Precision precision = Precision::kF32;
   // Whether work-items may share sums where the target allows it.
   bool shares_sums = true;
-  // Of dispatches, in the place of the kernels' own where these are free (fb::Dispatch.grid); the
+  // Groups of dispatches, instead of the kernels' own where these are free (fb::Dispatch.grid); the
   // others, and those that are all 0, stay.
   std::vector<Group> groups;
   int most_items = INT32_MAX;  // of a group, where the target allows more

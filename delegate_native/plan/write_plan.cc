@@ -32,7 +32,7 @@ class PageAllocator : public flatbuffers::Allocator {
   ~PageAllocator() override {
     if (reserved_) deallocate(reserved_, size_);
   }
-  // What a builder takes first. It cannot be refused memory; this can be.
+  // Reserves what a builder takes first: a builder cannot report that memory is refused.
   Status Reserve(size_t size) {
     size_ = size;
     reserved_ = Map(size);

@@ -106,7 +106,7 @@ Outcome Contender::MakeInterpreter(const Spec& spec, const std::string& model) {
                          "the model has none of this name", "give one that it has");
 }
 
-// What is left runs by XNNPACK, as in an app; what it does not take, by plain kernels.
+// The rest runs by XNNPACK, as in an app; what XNNPACK does not take, by plain kernels.
 Outcome Contender::AddXnnpack(int threads) {
   XnnpackOptions options = tflite_.TfLiteXNNPackDelegateOptionsDefault();
   options.num_threads = threads;

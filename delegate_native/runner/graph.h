@@ -1,4 +1,4 @@
-// What a run enters: a model's main graph, or one of its signatures, whose inputs and outputs are
+// The entry of a run: a model's main graph, or one of its signatures, whose inputs and outputs are
 // sorted by name.
 #ifndef QUADRA_RUNNER_GRAPH_H_
 #define QUADRA_RUNNER_GRAPH_H_
@@ -17,7 +17,7 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // Of an interpreter that outlives it; an empty signature means the main graph. False: the model
+  // For an interpreter that outlives it; an empty signature means the main graph. False: the model
   // has no such signature.
   bool Open(TfLiteInterpreter* interpreter, const std::string& signature);
   bool Resize(int input, const std::vector<int>& shape);

@@ -1,4 +1,4 @@
-// What a step of a run answers: fine, or what was tried, what came back and what to do next.
+// The result of a run's step: OK, or what was tried, what came back and what to do next.
 #ifndef QUADRA_RUNNER_OUTCOME_H_
 #define QUADRA_RUNNER_OUTCOME_H_
 
@@ -9,7 +9,7 @@ namespace quadra {
 class [[nodiscard]] Outcome {
  public:
   Outcome() = default;
-  // What was asked cannot be done as asked.
+  // The request cannot be carried out as it is.
   static Outcome Misuse(std::string tried, std::string came_back, std::string do_next);
   // A run of a model did not come to its end.
   static Outcome Failed(std::string tried, std::string came_back, std::string do_next);

@@ -1,4 +1,4 @@
-// What was asked of a run: spec.json (host_tools/record/spec.py) and the words of the command line.
+// The request for a run: spec.json (host_tools/record/spec.py) and the command line's arguments.
 #ifndef QUADRA_RUNNER_SPEC_H_
 #define QUADRA_RUNNER_SPEC_H_
 

@@ -1,4 +1,4 @@
-// What is tried next where a driver refuses a plan.
+// The next request where a driver refuses a plan.
 #ifndef QUADRA_SESSION_REVISE_H_
 #define QUADRA_SESSION_REVISE_H_
 

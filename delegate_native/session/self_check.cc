@@ -11,7 +11,7 @@
 namespace quadra {
 namespace {
 
-// Of how many results that may jump one may have jumped.
+// One in so many results that may jump is allowed to.
 constexpr size_t kOneIn = 256;
 
 float FloatOf(int32_t bits) {

@@ -46,7 +46,7 @@ Status Session::Wait() {
   return executable_ ? executable_->Await(none, false) : Status();
 }
 
-// What still runs works on the plan's constants: if it does not end, they stay for good.
+// Running work reads the plan's constants: if it does not end, they stay for good.
 void Session::LetGo() {
   if (!Wait().ok()) {
     Log(0, "an inference that goes on does not end: its memory is not given back");

@@ -64,7 +64,7 @@ class Session {
   const std::vector<Port>& inputs() const { return inputs_; }
   // With their shapes and ranks after Prepare.
   const std::vector<Port>& outputs() const { return outputs_; }
-  // Of the graph that was prepared last; empty without a cache.
+  // The hash of the graph that was prepared last; empty without a cache.
   const std::string& graph_hash() const { return graph_hash_; }
 
   // Dense numbers in and out, as the model has them, in the order of the graph's inputs and
@@ -74,7 +74,7 @@ class Session {
                 const PortObjects& objects = {}, Events* events = nullptr);
   // Until all inferences that go on have ended, or the deadline of the last one.
   Status Wait();
-  // Of the last inference; see Executable.
+  // Bytes copied in the last inference; see Executable.
   int64_t copied_bytes() const { return executable_ ? executable_->copied_bytes() : 0; }
   const Backend& backend() const { return *backend_; }
 
@@ -82,12 +82,12 @@ class Session {
   size_t plan_bytes() const { return plan_.size(); }
   // Whether the plan came from the cache, why not, and whether it is kept for the next start.
   const std::string& cached() const { return cached_; }
-  // What the driver made it do otherwise than planned: sentences.
+  // Sentences on what the driver forced to be done otherwise than planned.
   const std::vector<std::string>& notes() const { return notes_; }
   // The programs for which Prepare failed; none: it failed otherwise, or did not.
   const Miscompiled* miscompiled() const { return miscompiled_.get(); }
   SessionTimes& times() { return times_; }
-  // Of the last invocations (at most 100), newest last.
+  // Times of the last invocations (at most 100), newest last.
   const std::vector<RunTimes>& profile() const { return profile_; }
 
  private:
@@ -126,7 +126,7 @@ class Session {
   Status Bind(const PortObjects& objects);
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
 
-  // Of the inputs, those that have numbers.
+  // Count of inputs whose numbers are read.
   size_t inputs_read() const { return inputs_.size() - static_cast<size_t>(graph_.only_shapes); }
 
   Graph graph_;

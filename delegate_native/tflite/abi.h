@@ -72,7 +72,7 @@ struct TfLiteAffineQuantization {
   int32_t quantized_dimension;
 };
 
-// Of a matrix: a scale for so many numbers of a row. The indexes of tensors.
+// Scales of a matrix, one for so many numbers of a row. The fields are indexes of tensors.
 struct TfLiteBlockwiseQuantization {
   int32_t scale;
   int32_t zero_point;  // -1: none

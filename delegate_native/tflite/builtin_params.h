@@ -180,7 +180,7 @@ struct TfLiteTransposeConvParams {
   TfLiteFusedActivation activation;
 };
 
-// Of CONV_3D and CONV_3D_TRANSPOSE.
+// Parameters of CONV_3D and CONV_3D_TRANSPOSE.
 struct TfLiteConv3DParams {
   TfLitePadding padding;
   int stride_width;

@@ -23,7 +23,7 @@ struct ModelNodes {
   // Makes it last, and the tensors as they are now: a context shows nodes only while a delegate is
   // being applied, and a resize changes tensors. No longer than the interpreter, though.
   void Keep(const TfLiteContext& context);
-  // What was kept; shows no other subgraphs.
+  // The stored context; shows no other subgraphs.
   TfLiteContext* kept() { return &kept_; }
 
  private:

@@ -32,3 +32,24 @@ def pages() -> dict[str, str]:
 def test_a_replaced_word_is_gone(pages, word):
     found = [path for path, text in pages.items() if word.lower() in text.lower()]
     assert len(pages) > 300 and not found, f"write {REPLACED[word]}"
+
+
+@pytest.mark.parametrize("head", ["What", "Who", "Whose", "Of", "Beside"])
+def test_comments_begin_with_what_a_thing_is(head):
+    """"The limits of a device", and not "What a device allows": the reader need not wait for the end of the sentence."""
+    pattern = rf"(^|\s)(//|#|/\*+|\*)\s*{head}\b"
+    argv = ["git", "grep", "-nE", pattern, "--", "delegate_native", "bazel", "android_app", "gradle", ".bazelrc"]
+    found = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode in (0, 1), found.stderr
+    # A sentence's second line may begin so.
+    heads = [line for line in found.stdout.splitlines() if not _goes_on(line)]
+    assert not heads, "\n".join(heads)
+
+
+def _goes_on(found: str) -> bool:
+    """Whether the line before is a comment whose sentence has not ended."""
+    path, number, _ = found.split(":", 2)
+    if int(number) == 1:
+        return False
+    before = (ROOT / path).read_text().splitlines()[int(number) - 2].strip()
+    return before.startswith(("//", "#", "*", "/*")) and not before.endswith((".", ":", "*/", "/**"))

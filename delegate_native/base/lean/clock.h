@@ -15,7 +15,7 @@ inline int64_t ClockUs(clockid_t clock) {
 }
 
 inline int64_t NowUs() { return ClockUs(CLOCK_MONOTONIC); }  // never goes back
-// Of the same clock, which is also Java's System.nanoTime and Python's time.perf_counter_ns.
+// The monotonic clock, which is also Java's System.nanoTime and Python's time.perf_counter_ns.
 inline int64_t NowNs() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,4 +1,4 @@
-// What std::function is to its callers, in a third of its code; its header takes longer to compile
+// Replaces std::function in a third of its code; the standard header takes longer to compile
 // than most files that need one.
 #ifndef QUADRA_BASE_LEAN_FUNCTION_H_
 #define QUADRA_BASE_LEAN_FUNCTION_H_

@@ -14,7 +14,7 @@ import org.json.JSONObject;
  * thread may use it.
  */
 public class CompatibilityList implements Closeable {
-  /** What came of opening one GPU API. */
+  /** The result of opening one GPU API. */
   public static final class Backend {
     private final String name;
     private final boolean works;

@@ -8,8 +8,8 @@ import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
- * What became of a model: where each node runs and why, on which device. docs/run_folder.md
- * explains verdicts.json.
+ * The delegate's report on a model: where each node runs and why, on which device.
+ * docs/run_folder.md explains verdicts.json.
  */
 public final class DelegateReport {
   /** One node of the model and its verdict. */
@@ -101,7 +101,7 @@ public final class DelegateReport {
     }
   }
 
-  /** Of the native library. */
+  /** The native library's version. */
   public String getVersion() {
     return version;
   }
@@ -123,7 +123,7 @@ public final class DelegateReport {
     return precision;
   }
 
-  /** Whose limits the plans keep: a short name of this device, or that of the target file. */
+  /** The device whose limits the plans keep: this one's short name, or the target file's. */
   public String getTarget() {
     return target;
   }

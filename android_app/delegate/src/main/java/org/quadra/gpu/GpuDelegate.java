@@ -52,7 +52,7 @@ public class GpuDelegate implements Delegate {
   }
 
   /**
-   * What became of the model that this delegate was last given: where each node runs and why,
+   * The report on the model that this delegate was last given: where each node runs and why,
    * partitions, plans. Not while an interpreter is being made with it, or runs, in another thread.
    */
   public DelegateReport getReport() {

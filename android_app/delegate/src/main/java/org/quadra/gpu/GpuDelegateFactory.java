@@ -41,8 +41,8 @@ public class GpuDelegateFactory implements DelegateFactory {
   }
 
   /**
-   * What is not set has the default of docs/options.md. Setters with the names of TensorFlow Lite's
-   * GPU delegate come first, those of Quadra's own options after them; both may be used, and the
+   * Options that are not set have the defaults of docs/options.md. Setters with the names of
+   * TensorFlow Lite's GPU delegate come first, those of Quadra's own options after them; both may be used, and the
    * last one called wins.
    */
   public static class Options {

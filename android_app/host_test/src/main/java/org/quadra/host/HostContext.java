@@ -12,7 +12,7 @@ import org.robolectric.shadow.api.Shadow;
 import org.robolectric.util.ReflectionHelpers;
 
 /**
- * What the runner sees of the device. System properties: quadra.package and quadra.version are the
+ * The runner's view of the device. System properties: quadra.package and quadra.version are the
  * app's, quadra.code_cache is its code cache folder, quadra.thermal the device's thermal status,
  * quadra.build.FIELD a field of {@link Build}.
  */

@@ -61,7 +61,7 @@ public class RunnerOnHost {
     Runtime.getRuntime().halt(code);
   }
 
-  /** What the system does for an Instrumentation. */
+  /** Stands in for the system's part of an Instrumentation. */
   private static final class Runner extends QuadraRunner {
     private final Context context;
     private final Status status;

@@ -21,7 +21,7 @@ import org.robolectric.annotation.Config;
 import org.tensorflow.lite.Interpreter;
 
 /**
- * What each option changes, in the report of a model inside Android's own TFLite runtime. The
+ * Tests what each option changes in the report of a model inside Android's own TFLite runtime. The
  * system property quadra.cut_model is one of a few CONV_2D, a node of the CPU, and two small nodes;
  * quadra.quantised_model is one node of int8.
  */
@@ -138,7 +138,7 @@ public class OptionsInAndroid {
     assertTrue(reason, reason.contains(words));
   }
 
-  /** Of each node the first letter of where it is. */
+  /** The first letter of each node's place. */
   private static String places(DelegateReport report) {
     StringBuilder places = new StringBuilder();
     for (DelegateReport.Node node : report.getNodes()) {

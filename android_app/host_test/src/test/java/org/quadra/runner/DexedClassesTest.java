@@ -47,7 +47,7 @@ public class DexedClassesTest {
     return new BufferedReader(new InputStreamReader(list, StandardCharsets.UTF_8));
   }
 
-  /** Of the file that its loader read it from. */
+  /** The digest of the file that its loader read it from. */
   private static String digest(Class<?> loaded, String file) throws Exception {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (InputStream stream = loaded.getResourceAsStream("/" + file)) {

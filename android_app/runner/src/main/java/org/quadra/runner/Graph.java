@@ -11,7 +11,7 @@ import org.tensorflow.lite.Interpreter;
 import org.tensorflow.lite.Tensor;
 
 /**
- * What a run enters: a model's main graph, or one of its signatures, whose inputs and outputs are
+ * The entry of a run: a model's main graph, or one of its signatures, whose inputs and outputs are
  * sorted by name.
  */
 final class Graph {
@@ -20,7 +20,7 @@ final class Graph {
   private final String[] inputNames; // of a signature
   private final String[] outputNames;
   private Object[] inputs = {};
-  // Of a signature with other shapes than the file's, whose shapes TFLite takes from arrays alone.
+  // For a signature with other shapes than the file's: TFLite takes its shapes from arrays alone.
   private Object[] first;
 
   /** Throws IllegalArgumentException where the model has no such signature. */

@@ -54,7 +54,7 @@ final class NpyArray {
     }
   }
 
-  /** What numpy calls the type: float32, uint8, bool, …. */
+  /** numpy's name of the type: float32, uint8, bool, …. */
   static String dtype(DataType type) {
     return type.name().toLowerCase(Locale.ROOT);
   }

@@ -5,7 +5,7 @@ import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
- * What a person meets when a run does not come to its end: what was tried, what came back, what to
+ * The error of a run that does not finish: what was tried, what came back, what to
  * do next.
  */
 final class RunError extends Exception {
@@ -20,7 +20,7 @@ final class RunError extends Exception {
     this.parts = new String[] {tried, cameBack, doNext};
   }
 
-  /** What was asked cannot be done as asked. */
+  /** The request cannot be carried out as it is. */
   static RunError misuse(String tried, String cameBack, String doNext) {
     return new RunError(true, tried, cameBack, doNext, null);
   }

@@ -9,7 +9,7 @@ import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** What was asked of a run: spec.json, the value of host_tools/record/spec.py. */
+/** The request for a run: spec.json, the value of host_tools/record/spec.py. */
 final class RunSpec {
   static final int SCHEMA_VERSION = 1;
 

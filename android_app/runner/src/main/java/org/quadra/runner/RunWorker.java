@@ -105,7 +105,7 @@ final class RunWorker {
     }
   }
 
-  /** Who would run what: verdicts.json. */
+  /** Which nodes the delegate would run: verdicts.json. */
   private void verdicts() throws RunError {
     stages.begin("ask the delegate for its verdicts");
     try (Contender quadra = Contender.prepareQuadra(spec, model, options())) {
