@@ -422,7 +422,7 @@ def advise(
     """Say what in a model costs time or accuracy on a GPU, node by node, and how to write it instead.
 
     Splits between GPU and CPU with the bytes that cross, kernels that only move numbers, channel counts that waste
-    lanes, ops with a cheaper equivalent, numbers beyond half. Runs the model once, on the CPU; nothing on a GPU.
+    lanes, ops with a cheaper equivalent, values out of float16's range. Runs the model once, on the CPU; nothing on a GPU.
     """
     from json import dumps
 

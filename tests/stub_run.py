@@ -59,7 +59,7 @@ def main() -> int:
             shutil.copytree(prepared / "leaves", folder, dirs_exist_ok=True)
         stage("measure")
         time.sleep(how.get("measures_s", 0.05))
-        stage("write down the plan")
+        stage("save the plan")
     tell("finish", -1, state="complete")
     return 0
 

@@ -93,7 +93,7 @@ def test_memory_of_the_system_is_imported_or_copied(accelerator, tmp_path, openc
 
 def test_an_environment_that_fails_to_get_opencl_keeps_no_context_that_is_gone(accelerator, tmp_path, opencl):
     """Its options have Quadra's context, and it holds no reference. The models that follow have another, or the same. And
-    where the device was lost, the same environment serves on, with a new context of Quadra's."""
+    where the device was lost, the same environment keeps working, with a new context of Quadra's."""
     driver = compile_driver_faults(tmp_path / "libOpenCL.so")
     on_android(
         accelerator,

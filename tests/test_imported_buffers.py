@@ -205,7 +205,7 @@ cl.wait_for_events([cl.Event.from_int_ptr(source.done[-1])])
 
 
 def test_what_cannot_be_imported_is_a_sentence(library, driver):
-    """When it is bound, or when a source gives it; the interpreter's memory serves on. Nothing is left behind."""
+    """When it is bound, or when a source gives it; the interpreter's memory keeps working. Nothing is left behind."""
     imported(
         library,
         driver,

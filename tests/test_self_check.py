@@ -98,7 +98,7 @@ def test_a_good_driver_keeps_every_node_and_is_asked_once(start, tmp_path, backe
 
 
 def test_an_update_of_the_driver_is_checked(start, tmp_path):
-    """And the plan serves on."""
+    """And the plan keeps working."""
     how = {"self_check": "1", "serialization_dir": str(tmp_path / "kept")}
     start("opencl", **how)
     updated, log = start("opencl", env={"DRIVER_FAULTS_VERSION": "8"}, **how)

@@ -11,7 +11,7 @@ class [[nodiscard]] Outcome {
   Outcome() = default;
   // The request cannot be carried out as it is.
   static Outcome Misuse(std::string tried, std::string came_back, std::string do_next);
-  // A run of a model did not come to its end.
+  // A run of a model did not finish.
   static Outcome Failed(std::string tried, std::string came_back, std::string do_next);
 
   bool ok() const { return exit_code_ == 0; }

@@ -178,7 +178,7 @@ Outcome Worker::Measure(const std::vector<std::unique_ptr<Contender>>& contender
 
 // Plans and kernels, by a delegate of its own: a driver may have to compile anew to give programs.
 Outcome Worker::Dump() {
-  Stage("write down the plan");
+  Stage("save the plan");
   Contender quadra(kQuadra, tflite_);
   const Options options = With({{"dump_dir", arguments_.folder}});
   QUADRA_RETURN_IF_FAILED(

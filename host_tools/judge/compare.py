@@ -33,7 +33,7 @@ from host_tools.record.run_folder import RunFolder
 
 TOLERANCE = {"f32": 1e-4, "f32_f16": 1e-2, "f16": 1e-2}
 _NOISE_FACTOR, _NOISE_LIMIT = 3.0, 1e-2
-UNSURE = "float32 says no more here: XNNPACK, or a change of the last bit of the inputs, moves it as far"
+UNSURE = "at the limit of float32 precision: XNNPACK, or a change of the last bit of the inputs, moves it as far"
 _QUANTISED_FACTOR, _QUANTISED_LIMIT = 1.5, 0.5
 _FLOAT_ROUNDING, _INTEGER_ROUNDING = 1e-3, 5e-2  # the largest error, of the range, that rounding explains
 _CPU, _FLOATS = "the CPU's numbers", "what floats give"  # views of what a quantised model should make

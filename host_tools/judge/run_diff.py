@@ -24,7 +24,7 @@ from host_tools.record import named_plans, plan_view, schema, verdicts
 from host_tools.record.printed import Change, DiffDocument, NodeChange, OutputPair, PlanChange, TimeChange
 from host_tools.record.run_folder import RunFolder
 
-MOST_SAMPLES = 60  # of a side: the exact test of more takes long, and says no more
+MOST_SAMPLES = 60  # of a side: the exact test of more takes long, and adds nothing
 _LEAST_P = 0.05  # where samples that do not overlap at all could be chance, there are too few of them
 
 

@@ -233,7 +233,7 @@ def dump(worker: Worker, baseline_bytes: int) -> None:
     """Graphs, kernels and plans, from a delegate of its own: a driver may have to compile anew to give its programs."""
     if reference_model.custom_ops(worker.content):
         kernels(worker, baseline_bytes)
-    stage("write down the plan")
+    stage("save the plan")
     if worker.spec.keep_tensors:
         worker.start_quadra(dump_dir=str(worker.folder), dump_tensors="1")
         return

@@ -14,7 +14,7 @@ _MOST_LINES = 4000
 def show(found: PlanDiff, console: Console, top: int = 20, texts: bool = False) -> None:
     """top: at most so many rows of each kind (0: all). texts: also the lines that differ in kernels."""
     if found.equal:
-        console.print(f"equal: {found.same_kernels} kernels, dispatches, tensors, memory and words")
+        console.print(f"equal: {found.same_kernels} kernels, dispatches, tensors, memory and metadata")
         return
     lines("words", found.words, console, 0)
     lines("memory", found.memory, console, 0)

@@ -184,7 +184,7 @@ def _halves(model: Model, ranges: schema.Ranges) -> Iterator[Advice]:
             continue
         node = row.node if row.node >= 0 else row.readers[0]
         largest = f"{float(row.largest):.6g}"
-        reason = f"'{row.name}' reaches {largest}; half ends at {HALF_MAX:g}"
+        reason = f"'{row.name}' reaches {largest}; float16's maximum is {HALF_MAX:g}"
         if overflow.too_small(row):
             reason = f"'{row.name}' is {largest} at most; half has few digits below {HALF_MIN:.1e}, and none below 3e-8"
         yield model.advice(

@@ -181,7 +181,7 @@ class _Session:
         exact = floats.keep(structs.replace(spec, options={**spec.options, "precision": "f32"}), self.place)
         of_floats = tensor_errors.rows(exact, {}, self.tolerance)
         if any(r.tensor == row.tensor for r in of_floats) and floats.alone(exact, of_floats, [row.tensor]) < 0:
-            over = f": {largest:.6g} on the CPU, and half ends at {HALF_MAX:g}" if largest > HALF_MAX else ""
+            over = f": {largest:.6g} on the CPU, and float16's maximum is {HALF_MAX:g}" if largest > HALF_MAX else ""
             return "precision", f"{where}; with precision=f32 it is right{over}"
         return ("kernel" if row.nodes else "input"), where + "; with precision=f32 it is wrong, too"
 

@@ -148,7 +148,7 @@ def _known(case: Case, what: str) -> Case:
 
 def _run_row(driver: Driver, fresh: bool, slow: bool, show: Callable[[str], None]) -> None:
     """Completes the file of its results. ToolMissing: the driver is not here, or the delegate does not use it.
-    CommandFailed: pytest did not come to its end."""
+    CommandFailed: pytest did not finish."""
     argv: list[object] = [sys.executable, "-m", "tests.driver_probe", driver.name]
     done = child_process.run(argv, cwd=settings.ROOT, timeout_s=_PROBE_S, on_error_line=show)
     told = json.loads(done.stdout.splitlines()[-1])

@@ -132,7 +132,7 @@ def to_json(asked: Sequence[Asked]) -> dict[str, Any]:
 def show(spec: RunSpec, found: schema.Ranges, console: Console, top: int) -> None:
     """The largest numbers, what overflows and the ops concerned."""
     rows = sorted(found.tensors, key=lambda row: (not outside(row), not (row.nan or row.inf), -float(row.largest)))
-    console.print(f"[bold]{escape(spec.label)}[/]: the largest magnitudes; half ends at {HALF_MAX:g}\n")
+    console.print(f"[bold]{escape(spec.label)}[/]: the largest magnitudes; float16's maximum is {HALF_MAX:g}\n")
     table = Table([identifier("tensor"), text("made by"), number("largest"), word(""), word("Quadra")])
     for row in rows[: top or None]:
         cells = [escape(row.name), escape(maker(found, row)), f"{float(row.largest):.6g}", _verdict(row), _kept(row)]

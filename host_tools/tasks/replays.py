@@ -88,7 +88,7 @@ def _row(outcome: Outcome) -> PartitionRow:
 
 
 def _wrong(outcome: Outcome) -> str:
-    """What is wrong with a replay that came to its end; empty: nothing."""
+    """What is wrong with a replay that finished; empty: nothing."""
     first = outcome.result.first_wrong()
     if first:
         return f"{first[0].name} differs first"

@@ -16,13 +16,35 @@ REPLACED = {
     "idle_rounding": "redundant_rounding",
     "HomeProcess": "ForkGuard",
     "QUADRA_MAKER": "QUADRA_TOOLCHAIN",
+    "half ends at": "float16's maximum is",
+    "numbers beyond half": "values out of float16's range",
+    "did not come to its end": "did not finish",
+    "says no more": "at the limit of float32 precision",
+    "write down the plan": "save the plan",
+    "memory and words": "memory and metadata",
+    "serves on after": "keeps working after",
+    "instead of the account": "instead of the tables",
+    "it is no size": "not a size",
+    "one input arrives wrong": "an input is corrupted on upload",
+    "a look in two minutes": "a two-minute check",
 }
 
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """Native sources and pages, by path."""
-    argv = ["git", "ls-files", "-z", "delegate_native", "bazel", "docs", "*.md"]
+    """Sources and pages, by path."""
+    argv = [
+        "git",
+        "ls-files",
+        "-z",
+        "delegate_native",
+        "bazel",
+        "docs",
+        "host_tools",
+        "android_app",
+        "tasks.py",
+        "*.md",
+    ]
     names = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     paths = [ROOT / name for name in names if name]
     return {str(path): path.read_text(errors="replace") for path in paths if path.is_file()}
@@ -36,7 +58,7 @@ def test_a_replaced_word_is_gone(pages, word):
 
 @pytest.mark.parametrize("head", ["What", "Who", "Whose", "Of", "Beside"])
 def test_comments_begin_with_what_a_thing_is(head):
-    """"The limits of a device", and not "What a device allows": the reader need not wait for the end of the sentence."""
+    """ "The limits of a device", and not "What a device allows": the reader need not wait for the end of the sentence."""
     pattern = rf"(^|\s)(//|#|/\*+|\*)\s*{head}\b"
     argv = ["git", "grep", "-nE", pattern, "--", "delegate_native", "bazel", "android_app", "gradle", ".bazelrc"]
     found = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)

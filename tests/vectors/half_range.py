@@ -1,4 +1,4 @@
-"""Numbers beyond half's range, and below it, in graphs whose results are none: right in every precision."""
+"""Values out of float16's range, and below it, in graphs whose results are none: right in every precision."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 RUNNER = "org.quadra.runner/.QuadraRunner"
-RESULT_OK = -1  # INSTRUMENTATION_CODE of an instrumentation that came to its end
+RESULT_OK = -1  # INSTRUMENTATION_CODE of an instrumentation that finished
 
 # How it ended.
 COMPLETE = "complete"

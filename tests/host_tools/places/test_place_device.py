@@ -51,7 +51,7 @@ STUB = settings.ROOT / "tests" / "stub_run.py"
 PRIVATE = f"data/data/{install_app.PACKAGE}"
 STAGES = (
     "make inputs", "look at the device", "install the app", "push the model", "keep the device awake",
-    "wait until the device is cool", "start the app: run", "start", "measure", "write down the plan", "pull what it left",
+    "wait until the device is cool", "start the app: run", "start", "measure", "save the plan", "pull what it left",
     "make the CPU's reference",
 )  # fmt: skip
 

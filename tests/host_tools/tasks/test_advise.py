@@ -57,7 +57,7 @@ def test_moves_lanes_and_halves(advice):
     assert [one["node"] for one in found["lanes"]] == [0] and "5 channels" in found["lanes"][0]["reason"]
     assert [one["node"] for one in found["move"]] == [1] and "80" in found["move"][0]["reason"]
     reasons = {one["node"]: one["reason"] for one in found["half"]}
-    assert set(reasons) == {2, 3} and "half ends at 65504" in reasons[2] and "few digits" in reasons[3]
+    assert set(reasons) == {2, 3} and "float16's maximum is 65504" in reasons[2] and "few digits" in reasons[3]
 
 
 @pytest.mark.parametrize("constant", [True, False])

@@ -51,7 +51,7 @@ def test_a_custom_op_that_nobody_has_is_named_before_a_driver_compiles(library, 
         on_host.Host(library).run(from_arguments.make_spec(str(path), cold=True), runs_dir=tmp_path / "runs")
     log = (caught.value.kept / "log.txt").read_text()
     assert "stage: look for kernels of custom ops" in log and "Convolution2DTransposeBias" not in log
-    assert "give the model's nodes" not in log and "write down the plan" not in log
+    assert "give the model's nodes" not in log and "save the plan" not in log
 
 
 def test_the_mask_is_the_cpus_and_shows_the_person(folder):

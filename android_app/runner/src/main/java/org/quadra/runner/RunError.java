@@ -25,7 +25,7 @@ final class RunError extends Exception {
     return new RunError(true, tried, cameBack, doNext, null);
   }
 
-  /** A run of a model did not come to its end. */
+  /** A run of a model did not finish. */
   static RunError failed(String tried, String cameBack, String doNext) {
     return new RunError(false, tried, cameBack, doNext, null);
   }

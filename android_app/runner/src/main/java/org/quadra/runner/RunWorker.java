@@ -249,7 +249,7 @@ final class RunWorker {
 
   /** Graphs, kernels and plans, and where it is asked for the tensors: partition_N/. */
   private void dump() throws RunError {
-    stages.begin("write down the plan");
+    stages.begin("save the plan");
     Map<String, String> more = dumping();
     if (spec.keepTensors) {
       more.put("dump_tensors", "1");
