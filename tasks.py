@@ -152,7 +152,7 @@ def wheel(c: Context, out: str = "") -> None:
 
 @task(help={"out": "The folder for them (default: .cache/release)."})
 def release(c: Context, out: str = "") -> None:
-    """Make what is published: the wheels quadra-tools and quadra-delegate, the AAR's Maven repository, checksums.
+    """Make what is published: two wheels, the Maven repository of the AAR, a bill of materials and checksums.
 
     Without an NDK (ANDROID_NDK_HOME) what is for Android comes from the stand-in, for tests, and no repository is made.
     """

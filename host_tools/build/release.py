@@ -1,4 +1,5 @@
-"""Makes what is published: the wheels of the toolkit and of the delegate, the AAR's Maven repository, and their checksums.
+"""Makes what is published: the wheels of the toolkit and of the delegate, the AAR's Maven repository, a bill of materials,
+and their checksums.
 
 The toolkit's wheel, quadra-tools, is pure Python with what a clone builds for devices inside (prebuilt.py reads it): the test
 app's APK, the AAR, the program for a device's shell; and the delegate for this machine, which plans for all targets.
@@ -6,6 +7,7 @@ app's APK, the AAR, the program for a device's shell; and the delegate for this 
 
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from rich.console import Console
 
 from host_tools.base import digests, installed, settings
 from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE, RUNNER
-from host_tools.build import aar, apk, apk_check, bazel, ndk, prebuilt, wheel
+from host_tools.build import aar, apk, apk_check, bazel, ndk, prebuilt, sbom, wheel
 
 BUILT = settings.ROOT / ".cache" / "release"
 CHECKSUMS = "SHA256SUMS"
@@ -86,7 +88,8 @@ def build() -> Artifacts:
 def make(built: Artifacts, out: Path) -> Made:
     """The release in the folder `out`."""
     settings.make_folder(out, "--out")
-    files, notes = [wheel.make(built.here, out).path, toolkit(built, out)], []
+    delegate, tools = wheel.make(built.here, out).path, toolkit(built, out)
+    files, notes = [delegate, tools], []
     if settings.read().android_ndk_home:
         made = shutil.copytree(built.repository, out / "maven", dirs_exist_ok=True)
         files += sorted(path for path in made.rglob("*") if path.is_file())
@@ -95,6 +98,7 @@ def make(built: Artifacts, out: Path) -> Made:
         notes.append(
             f"{ndk_for}: ANDROID_NDK_HOME is not set (an NDK, r{ndk.OLDEST} or later); made by {built.made_by}"
         )
+    files.append(_bill(out, built.made_by, delegate, tools, files[2:]))
     lines = [f"{digests.sha256_of(path)}  {path.relative_to(out).as_posix()}\n" for path in files]
     (out / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
     return Made(out, [*files, out / CHECKSUMS], notes)
@@ -123,6 +127,23 @@ def toolkit(built: Artifacts, out: Path) -> Path:
         (staged / "pyproject.toml").write_text(_project() + _HATCH, encoding="utf-8")
         made = Path(next(WheelBuilder(str(staged)).build(directory=str(staged / "dist"))))
         return Path(shutil.copyfile(made, out / made.name))
+
+
+def _bill(out: Path, made_by: str, delegate: Path, tools: Path, archives: Sequence[Path]) -> Path:
+    """Of the wheels and the repository's archives."""
+    headers = sbom.headers()
+    android = [*headers, sbom.cxx_library(made_by)]
+    parts = {
+        delegate: sbom.Parts(headers, sbom.python_packages(wheel.requirements())),
+        tools: sbom.Parts([*android, *sbom.java_libraries("tflite", "shipped")], sbom.python_packages(_requirements())),
+        **{path: sbom.Parts(android) for path in archives if path.suffix == ".aar"},
+    }
+    return sbom.write(out, parts)
+
+
+def _requirements() -> list[str]:
+    listed: list[str] = tomllib.loads(_project())["project"]["dependencies"]
+    return listed
 
 
 def contents() -> list[str]:

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -66,6 +67,14 @@ def make(libraries: Path, out: Path) -> Made:
         made = _build(staged, found["overall_tag"], Path(folder))
         os.replace(shutil.copyfile(made, out / f".{made.name}"), out / made.name)
     return Made(out / made.name, symbols)
+
+
+def requirements() -> list[str]:
+    """The packages that the wheel asks for."""
+    listed: list[str] = tomllib.loads((SOURCE / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "dependencies"
+    ]
+    return listed
 
 
 def show(made: Made, console: Console) -> None:

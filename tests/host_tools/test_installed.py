@@ -2,15 +2,18 @@
 
 import ast
 import hashlib
+import json
 import os
 import re
 import zipfile
 from email import message_from_string
+from importlib import metadata
 
 import pytest
+from cyclonedx.model.bom import Bom
 
 from host_tools.base import installed, settings
-from host_tools.build import prebuilt, release
+from host_tools.build import prebuilt, release, sbom
 from host_tools.tasks import command_line, repository
 from tests.host_tools.test_folders import GRAPH, SOURCES, imported, module_of
 
@@ -139,9 +142,36 @@ def test_a_release_has_checksums_and_says_what_is_missing(artifacts, tmp_path, m
     told = dict(line.split("  ")[::-1] for line in (tmp_path / release.CHECKSUMS).read_text().splitlines())
     assert (
         told == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made.files[:-1]}
-        and len(told) == 2
+        and len(told) == 3
     )
     assert "ANDROID_NDK_HOME is not set" in made.notes[0] and not (tmp_path / "maven").exists()
     monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
     with_ndk = release.make(artifacts, tmp_path / "more")
     assert not with_ndk.notes and tmp_path / "more" / "maven" / "an.aar" in with_ndk.files
+
+
+def test_the_bill_of_materials_names_each_file_and_what_it_has_of_others(artifacts, tmp_path, monkeypatch):
+    """As CycloneDX's library reads it, and the same bytes for the same files."""
+
+    def delegate(libraries, out):
+        (out / "quadra_delegate.whl").write_bytes(b"the delegate")
+        return release.wheel.Made(out / "quadra_delegate.whl", [])
+
+    monkeypatch.setattr(release.wheel, "make", delegate)
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
+    release.make(artifacts, tmp_path / "one")
+    release.make(artifacts, tmp_path / "two")
+    text = (tmp_path / "one" / sbom.NAME).read_text()
+    assert text == (tmp_path / "two" / sbom.NAME).read_text()
+    bill = json.loads(text)
+    assert len(Bom.from_json(data=bill).components) == len(bill["components"])
+    parts = {one["bom-ref"]: one for one in bill["components"]}
+    needs = {one["ref"]: one.get("dependsOn", []) for one in bill["dependencies"]}
+    tools = "file/quadra_tools-0.1.0-py3-none-any.whl"
+    assert set(needs["quadra"]) == {tools, "file/quadra_delegate.whl", "file/maven/an.aar"}
+    assert parts["file/quadra_delegate.whl"]["hashes"][0]["content"] == hashlib.sha256(b"the delegate").hexdigest()
+    assert set(needs["file/quadra_delegate.whl"]) == {"pypi/ai-edge-litert", *(f"deb/{name}" for name in sbom.HEADERS)}
+    assert {"pypi/adbutils", "maven/org.tensorflow/tensorflow-lite", "deb/libflatbuffers-dev"} <= set(needs[tools])
+    assert parts["toolchain/libc++"]["version"] == "stand-in NDK" and "toolchain/libc++" in needs["file/maven/an.aar"]
+    assert parts["pypi/adbutils"]["purl"] == f"pkg:pypi/adbutils@{metadata.version('adbutils')}"
+    assert all(part.get("version") for part in parts.values())
