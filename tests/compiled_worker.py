@@ -47,20 +47,22 @@ def open_model(
     return CompiledModel.from_buffer(model, environment=environment, options=options)
 
 
-def details(model: CompiledModel) -> tuple[list[dict], list[dict]]:
-    """Of the first signature's inputs and outputs."""
-    key, names = next(iter(model.get_signature_list().items()))
+def details(model: CompiledModel, signature: int = 0) -> tuple[list[dict], list[dict]]:
+    """Of a signature's inputs and outputs."""
+    key, names = list(model.get_signature_list().items())[signature]
     inputs, outputs = model.get_input_tensor_details(key), model.get_output_tensor_details(key)
     return [inputs[name] for name in names["inputs"]], [outputs[name] for name in names["outputs"]]
 
 
-def invoke(model: CompiledModel, feeds: list[np.ndarray], buffers: tuple[list, list] | None = None) -> list[np.ndarray]:
-    inputs, outputs = buffers or (model.create_input_buffers(0), model.create_output_buffers(0))
+def invoke(
+    model: CompiledModel, feeds: list[np.ndarray], buffers: tuple[list, list] | None = None, signature: int = 0
+) -> list[np.ndarray]:
+    inputs, outputs = buffers or (model.create_input_buffers(signature), model.create_output_buffers(signature))
     for buffer, feed in zip(inputs, feeds, strict=True):
         buffer.write(feed)
-    model.run_by_index(0, inputs, outputs)
+    model.run_by_index(signature, inputs, outputs)
     results = []
-    for buffer, detail in zip(outputs, details(model)[1], strict=True):
+    for buffer, detail in zip(outputs, details(model, signature)[1], strict=True):
         shape = tuple(detail["shape"])
         results.append(buffer.read(int(np.prod(shape)), np.dtype(detail["dtype"])).reshape(shape))
     return results

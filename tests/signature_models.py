@@ -35,9 +35,12 @@ def _end(name: str, tensor: int) -> schema.TensorMapT:
     return made
 
 
-def with_signatures(first: Model, second: Model, keys: tuple[str, str], names: tuple[str, ...] = ("x",)) -> bytes:
-    """A model of two graphs, each with a signature of its own: inputs in the graphs' order under these names."""
-    tree = model_tree.unpack(first.bytes(second))
+def with_signatures(
+    first: Model, second: Model, keys: tuple[str, str], names: tuple[str, ...] = ("x",), others: tuple[Model, ...] = ()
+) -> bytes:
+    """A model of two graphs, each with a signature of its own: inputs in the graphs' order under these names. others:
+    graphs that these call."""
+    tree = model_tree.unpack(first.bytes(second, *others))
     tree.signatureDefs = []
     for index, key in enumerate(keys):
         graph, made = tree.subgraphs[index], schema.SignatureDefT()

@@ -19,9 +19,12 @@ from tests import cpu
 from tests.bad_models import BAD_MODELS, make
 from tests.compiled import Compiled, variables
 from tests.delegate import TOLERANCE, options
+from tests.model_builder import Model
 from tests.runs import BACKENDS
 from tests.test_models import random_feeds
 from tests.vectors import all_cases
+from tests.vectors.case import constant
+from tests.vectors.composites import SHAPE, attends, composite, masked, rms_norm
 
 
 def _python_reads(case) -> bool:
@@ -83,6 +86,47 @@ def test_a_model_has_the_interpreters_bits(compiled, quadra, model_path, name, b
 def test_the_gpu_alone_is_enough(compiled):
     case = CASES[0]
     case.check(compiled.run(case.model(), case.feeds(), cpu="0", env=variables("opencl")), TOLERANCE["f32"])
+
+
+def composites() -> dict[str, tuple[bytes, list]]:
+    """Models whose decompositions are subgraphs of their own: one used twice, one in another, one computed by its name."""
+    x, scale = constant("composite/x", SHAPE), constant("scale", SHAPE[-1:])
+    twice, outer, middle = Model(), Model(), Model()
+    y = composite(twice, [twice.input(SHAPE), scale], SHAPE, 1)
+    twice.output(composite(twice, [twice.unary("TANH", y), scale], SHAPE, 1))
+    outer.output(composite(outer, [outer.input(SHAPE), scale], SHAPE, 1, "outer"))
+    inputs = middle.input(SHAPE), middle.input(SHAPE[-1:])
+    middle.output(middle.unary("TANH", composite(middle, list(inputs), SHAPE, 2)))
+    by_name = attends("", 1, 5, 9, 4, 1, 8, mask=masked((1, 1, 5, 9), -1e9))
+    return {
+        "twice": (twice.bytes(rms_norm()), [x]),
+        "one in another": (outer.bytes(middle, rms_norm()), [x]),
+        "by its name": (by_name.model(), by_name.feeds()),
+    }
+
+
+@on_both
+@pytest.mark.parametrize("name", composites())
+def test_the_gpu_alone_is_enough_for_composites(compiled, quadra, name, backend):
+    """LiteRT counts the nodes of their decompositions, which nobody runs, with what is left to the CPU. With the CPU it
+    is no different: XNNPACK has nothing to do."""
+    model, feeds = composites()[name]
+    want = quadra.run(model, feeds, **options(backend=backend))
+    for accelerators in ("0", "1"):
+        got = compiled.run(model, feeds, cpu=accelerators, env=variables(backend))
+        assert not got.error, got.error
+        assert got.report["fully_accelerated"] and got.report["nodes"] == want.nodes and not got.on_cpu()
+        assert [array.tobytes() for array in got.outputs[0]] == [array.tobytes() for array in want.outputs[0]]
+
+
+@on_both
+def test_the_gpu_alone_is_refused_where_a_composite_is_left_to_the_cpu(compiled, backend):
+    m, inner = Model(), Model()
+    m.output(composite(m, [m.unary("TANH", m.input(SHAPE))], SHAPE, 1))
+    inner.output(inner.left_to_cpu(inner.input(SHAPE)))
+    model, feeds = m.bytes(inner), [constant("composite/x", SHAPE)]
+    assert "Some ops are not accelerated" in compiled.run(model, feeds, cpu="0", env=variables(backend)).error
+    compiled.run(model, feeds, env=variables(backend)).check(cpu.run(model, feeds), everything_on_gpu=False)
 
 
 @on_both

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import numpy as np
 import pytest
 
-from host_tools.base import settings
+from host_tools.base import child_process, settings
+from host_tools.build import bazel
 from host_tools.places import on_host
 from host_tools.record import schema
 from host_tools.request import from_arguments
+from tests.delegate import environment
 from tests.runs import BACKENDS
 
 _CACHES = ("k0", "k1", "v0", "v1")
@@ -55,3 +60,39 @@ def test_gemma3_with_one_head_of_keys_is_what_pytorch_computes(library, tmp_path
     for step in range(_STEPS):
         made = run("decode", tokens[16 + step : 17 + step], 16 + step)
         np.testing.assert_allclose(made["logits"], expected[f"l{step}"], atol=5e-5)
+
+
+_SIGNATURES = """
+import json, sys
+import numpy as np
+from tests.compiled_worker import details, invoke, open_model, report
+from tests.delegate_worker import open_model as open_interpreter
+accelerator, library, path, backend = sys.argv[1:]
+raw, chosen = open(path, "rb").read(), np.random.default_rng(0)
+model = open_model(accelerator, raw, cpu=False)
+interpreter, _ = open_interpreter(library, raw, {"backend": backend})
+for index, (key, names) in enumerate(model.get_signature_list().items()):
+    feeds = {
+        name: chosen.integers(0, 16, detail["shape"], np.int32)
+        if detail["dtype"] == "int32"
+        else chosen.normal(size=detail["shape"]).astype(np.float32)
+        for name, detail in zip(names["inputs"], details(model, index)[0], strict=True)
+    }
+    got = invoke(model, list(feeds.values()), signature=index)
+    want = interpreter.get_signature_runner(key)(**feeds)
+    for name, array in zip(names["outputs"], got, strict=True):
+        assert np.isfinite(array).all() and array.tobytes() == want[name].tobytes(), (key, name)
+print(json.dumps({"whole": model.is_fully_accelerated(), **report(accelerator)}))
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["hfqwen3_tiny_dynamic_wi8_afp32", "smollm_tiny_q4_block32_ekv128", "gemma3_tiny_f32_ekv64", "vit_q8"])
+def test_compiled_model_takes_them_whole_with_the_gpu_alone(library, name, backend):
+    """As runtimes of LLMs ask: every signature, with the interpreter's bits. Their norms and attentions are composites."""
+    words = [bazel.accelerator(), library, found(f"{name}.tflite"), backend]
+    env = {**environment(library), "QUADRA_BACKEND": backend}
+    done = child_process.run([sys.executable, "-c", _SIGNATURES, *words], cwd=settings.ROOT, env=env, timeout_s=300)
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["whole"] and {node["on"] for node in told["nodes"]} == {"gpu"}
+    assert told["backend"] == backend

@@ -181,3 +181,89 @@ def test_each_signature_runs_on_the_gpu_in_turn(library, backend):
     found = json.loads(told.stdout.splitlines()[-1])
     assert found["worst"] < 1e-5, found
     assert sorted(found["nodes"]) == [[0, "CONV_2D", "gpu"], [0, "TANH", "gpu"], [1, "FULLY_CONNECTED", "gpu"]], found
+
+
+_UNRUN = """
+import ctypes, json, sys
+import numpy as np
+from tests import cpu
+from tests.delegate_worker import invoke, open_model, report
+from tests.signature_models import with_signatures
+from tests.model_builder import Model
+from tests.vectors.composites import SHAPE, composite, constant, rms_norm
+library, backend = sys.argv[1:]
+SCALE = constant("unrun/scale", SHAPE[-1:])
+
+def opened(model):
+    return open_model(library, model, {"backend": backend, "small_partitions_allowed": "1"})
+"""
+
+
+def unrun(library, script: str, backend: str) -> str:
+    """What the delegate says meanwhile."""
+    done = child_process.run(
+        [sys.executable, "-c", _UNRUN + script, library, backend],
+        cwd=settings.ROOT,
+        env={**environment(library), "QUADRA_DEBUG": "2"},
+        timeout_s=120,
+    )
+    return done.stderr
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_decomposition_is_imported_again_where_another_delegate_has_a_resize_undo_all(library, backend):
+    """Its nodes are the delegate's by then. The other delegate takes no node, and makes the graph immutable."""
+    unrun(
+        library,
+        """
+m, middle = Model(), Model()
+y = composite(m, [m.input(SHAPE), SCALE], SHAPE, 1, "outer")
+m.output(m.unary("RELU", y), m.unary("TANH", m.input(SHAPE)))
+x, scale = middle.input(SHAPE), middle.input(SHAPE[-1:])
+middle.output(middle.unary("TANH", composite(middle, [x, scale], SHAPE, 2)))
+model = m.bytes(middle, rms_norm())
+
+Prepare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+class Other(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("prepare", Prepare), ("unused", ctypes.c_void_p * 3), ("flags", ctypes.c_int64),
+                ("builder", ctypes.c_void_p)]
+
+applied = []
+other = Other(prepare=Prepare(lambda context, delegate: applied.append(context) or 0))
+interpreter, delegate = opened(model)
+interpreter._interpreter.ModifyGraphWithDelegate(ctypes.addressof(other))
+for batch in (4, 2, 4):
+    before = len(applied)
+    feeds = [constant("unrun/x", SHAPE), constant("unrun/y", (batch, *SHAPE[1:]))]
+    for got, want in zip(invoke(interpreter, feeds), cpu.run(model, feeds), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    nodes = report(library, delegate)["nodes"]
+    assert [node["on"] for node in nodes] == ["gpu"] * 3, nodes
+    assert len(applied) > before, "nothing was undone"
+""",
+        backend,
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_decomposition_that_is_run_all_the_same_runs_on_the_gpu(library, backend):
+    """A signature of its own; in it is another composite, whose decomposition nobody else runs."""
+    said = unrun(
+        library,
+        """
+m, middle = Model(), Model()
+m.output(m.unary("RELU", composite(m, [m.input(SHAPE), SCALE], SHAPE, 1, "outer")))
+x, scale = middle.input(SHAPE), middle.input(SHAPE[-1:])
+middle.output(middle.unary("TANH", composite(middle, [x, scale], SHAPE, 2)))
+model = with_signatures(m, middle, ("outer", "inner"), ("x", "scale"), (rms_norm(),))
+interpreter, delegate = opened(model)
+feed = constant("unrun/x", SHAPE)
+for key, feeds in (("inner", {"scale": 2 * SCALE}), ("outer", {}), ("inner", {"scale": SCALE})):
+    got, want = (i.get_signature_runner(key)(x=feed, **feeds)["y"] for i in (interpreter, cpu.reference_interpreter(model)))
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+nodes = [(node["subgraph"], node["on"]) for node in report(library, delegate)["nodes"]]
+assert nodes == [(0, "gpu"), (0, "gpu")], nodes
+""",
+        backend,
+    )
+    assert said.count("quadra: prepared") == 2, said

@@ -166,14 +166,7 @@ class Trial {
   }
 
   SessionOptions OptionsFor(size_t partition) const {
-    SessionOptions options;
-    options.target = gpu_.target;
-    options.precision = precision_;
-    options.float32_nodes = options_.float32_nodes;
-    options.tuning = options_.tuning;
-    options.self_check = options_.self_check != 0;
-    options.profile = options_.profile != 0;
-    options.cache = cache_;
+    SessionOptions options = SessionOptionsFor(options_, gpu_);
     if (!options_.dump_dir.empty()) {
       const size_t number = subgraph_.first_partition + partition;
       options.dump_dir = options_.dump_dir + Format("/partition_%zu", number);
@@ -199,6 +192,18 @@ class Trial {
 size_t Attempt::nodes_on_gpu() const {
   return static_cast<size_t>(std::count_if(verdicts.begin(), verdicts.end(),
                                            [](const Verdict& verdict) { return verdict.on_gpu; }));
+}
+
+SessionOptions SessionOptionsFor(const Options& from, const Gpu& gpu) {
+  SessionOptions options;
+  options.target = gpu.target;
+  options.precision = PrecisionOf(from);
+  options.float32_nodes = from.float32_nodes;
+  options.tuning = from.tuning;
+  options.self_check = from.self_check != 0;
+  options.profile = from.profile != 0;
+  options.cache = ModelCache(from.serialization_dir, from.model_token);
+  return options;
 }
 
 Attempt TryBackend(const Options& options, const SubgraphView& subgraph, const Gpu& gpu) {

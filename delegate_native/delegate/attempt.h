@@ -31,6 +31,9 @@ struct SubgraphView {
   size_t first_partition;  // the number of its first partition among those of all subgraphs
 };
 
+// For a partition without dumps.
+SessionOptions SessionOptionsFor(const Options& options, const Gpu& gpu);
+
 // Takes the verdicts that the cache has of an earlier start. Otherwise judges each node, leaves out
 // what is not worth it, and compiles partitions until none fails.
 Attempt TryBackend(const Options& options, const SubgraphView& subgraph, const Gpu& gpu);

@@ -14,7 +14,7 @@ bool Contains(const std::vector<int>& list, int number) {
 Calls::Calls(TfLiteContext* context) {
   ForEachSubgraph(context, [this](int i, TfLiteContext* one) {
     ModelNodes model;
-    if (!ReadModel(one, &model).ok()) return;
+    if (!ReadCalled(one, &model).ok()) return;
     for (const ModelNodes::Entry& entry : model.entries) {
       for (int subgraph : SubgraphsOf(entry)) {
         callers_.push_back(i);

@@ -26,7 +26,7 @@ struct KernelData {
 
 void* InitKernel(TfLiteContext*, const char* buffer, size_t) {
   const TfLiteDelegateParams* params = reinterpret_cast<const TfLiteDelegateParams*>(buffer);
-  return new KernelData{Delegate::From(params->delegate)->FindPartition(params->nodes_to_replace)};
+  return new KernelData{Delegate::From(params->delegate)->FindPartition(*params)};
 }
 
 void FreeKernel(TfLiteContext*, void* data) { delete static_cast<KernelData*>(data); }
@@ -47,13 +47,13 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return Answer(context, PartitionOf(node)->Invoke(context));
 }
 
-TfLiteRegistration Registration() {
+TfLiteRegistration Registration(const char* name) {
   TfLiteRegistration registration{};
   registration.init = InitKernel;
   registration.free = FreeKernel;
   registration.prepare = PrepareKernel;
   registration.invoke = InvokeKernel;
-  registration.custom_name = "QuadraDelegate";
+  registration.custom_name = name;
   registration.version = 1;
   return registration;
 }
@@ -119,6 +119,7 @@ Applied* Delegate::Begin(int subgraph) {
     applied_.clear();
     backend_notes_.clear();
     calls_ = Calls();
+    maker_.reset();
   } else {
     begun.first_partition =
         applied_.back().first_partition + applied_.back().best.partitions.size();
@@ -134,7 +135,7 @@ Applied* Delegate::Begin(int subgraph) {
 
 Status Delegate::Apply(TfLiteContext* context) {
   const int index = SubgraphOf(context);
-  if (!calls_.MayRun(index)) return Status();
+  if (!calls_.MayRun(index)) return TakeUnrun(context);
   Applied* applied = Begin(index);
   if (index == 0 && HasSeveralSubgraphs(context)) calls_ = Calls(context);
   const SubgraphView subgraph{context, std::make_shared<ModelNodes>(), calls_.IsCalled(index),
@@ -156,7 +157,27 @@ Status Delegate::Apply(TfLiteContext* context) {
   calls_.Note(*subgraph.model, applied->best.verdicts);
   TellVerdicts(*applied);
   if (index == 0) ShareBuffers(context);
-  return Replace(context, applied->best);
+  return Replace(context, NodesOnGpu(applied->best.verdicts));
+}
+
+// All nodes of a subgraph that is a part of its callers' partitions. No interpreter runs it, but
+// LiteRT's CompiledModel counts what is left of it to the CPU, and XNNPACK would pack its weights.
+// A resize may leave a caller to the CPU after all: the partition is made then.
+Status Delegate::TakeUnrun(TfLiteContext* context) {
+  const Gpu& gpu = *Main().best.gpu;
+  if (!gpu.backend) return Status();
+  auto model = std::make_shared<ModelNodes>();
+  QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
+  const IntArray nodes = MakeIntArray(model->plan);
+  model->Keep(*context);
+  if (!maker_) {
+    maker_ = std::make_shared<PartitionMaker>(
+        PartitionMaker{gpu.backend, SessionOptionsFor(options_, gpu)});
+  }
+  unrun_ = std::move(model);
+  const Status status = Replace(context, nodes);
+  unrun_.reset();
+  return status;
 }
 
 // The backend's attempt at the subgraph; where it cannot be opened, all nodes stay on the CPU.
@@ -237,20 +258,28 @@ void Delegate::SayWhy(const std::vector<Attempt>& tried, Attempt* best) const {
   }
 }
 
-Status Delegate::Replace(TfLiteContext* context, const Attempt& best) {
-  const IntArray nodes = NodesOnGpu(best.verdicts);
+Status Delegate::Replace(TfLiteContext* context, const IntArray& nodes) {
+  const TfLiteRegistration kernel = Registration(unrun_ ? kUnrunKernel : "QuadraDelegate");
   if (!nodes) return Internal("out of memory");
   if (nodes->size == 0) return Status();
-  if (context->ReplaceNodeSubsetsWithDelegateKernels(context, Registration(), nodes.get(),
+  if (context->ReplaceNodeSubsetsWithDelegateKernels(context, kernel, nodes.get(),
                                                      &c_delegate_) != kTfLiteOk) {
     return Internal("the interpreter could not replace nodes: %d", nodes->size);
   }
   return Status();
 }
 
-std::shared_ptr<Partition> Delegate::FindPartition(const TfLiteIntArray* nodes) const {
+std::shared_ptr<Partition> Delegate::FindPartition(const TfLiteDelegateParams& params) const {
+  if (unrun_) {
+    auto partition = std::make_shared<Partition>();
+    partition->Take(params);
+    partition->model = unrun_;
+    partition->allows_quantized = options_.quantized_models_allowed != 0;
+    partition->maker = maker_;
+    return partition;
+  }
   for (const auto& partition : applied_.back().best.partitions) {
-    if (partition->Has(*nodes)) return partition;
+    if (partition->Has(*params.nodes_to_replace)) return partition;
   }
   return nullptr;
 }

@@ -41,7 +41,7 @@ class Delegate {
   // The interpreter calls it for each subgraph of a model.
   Status Apply(TfLiteContext* context);
   // The partition whose nodes these are; null if there is none.
-  std::shared_ptr<Partition> FindPartition(const TfLiteIntArray* nodes) const;
+  std::shared_ptr<Partition> FindPartition(const TfLiteDelegateParams& params) const;
   // Whether a buffer could serve a tensor.
   Status CheckBuffer(int tensor, const QuadraBuffer& buffer) const;
   // Null: the interpreter's memory again.
@@ -69,7 +69,8 @@ class Delegate {
   void SayWhy(const std::vector<Attempt>& tried, Attempt* best) const;
   void TellVerdicts(const Applied& applied) const;
   void ShareBuffers(TfLiteContext* context);
-  Status Replace(TfLiteContext* context, const Attempt& best);
+  Status Replace(TfLiteContext* context, const IntArray& nodes);
+  Status TakeUnrun(TfLiteContext* context);
   const Applied& Main() const { return applied_.front(); }
 
   TfLiteDelegate c_delegate_{};
@@ -83,6 +84,9 @@ class Delegate {
   // Subgraphs of the model, in the order in which they were applied; first the main one, also
   // before there is a model.
   std::vector<Applied> applied_;
+  // While nodes are replaced that no interpreter is to run: these, and what shares them.
+  std::shared_ptr<ModelNodes> unrun_;
+  std::shared_ptr<const PartitionMaker> maker_;
   const std::shared_ptr<Buffers> buffers_ = std::make_shared<Buffers>();
 };
 

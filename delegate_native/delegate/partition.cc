@@ -166,9 +166,7 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
                      std::shared_ptr<Backend> backend, const SessionOptions& options,
                      Partition* partition) {
   const int64_t start = NowUs();
-  Assign(*params.nodes_to_replace, &partition->nodes);
-  Assign(*params.input_tensors, &partition->input_tensors);
-  Assign(*params.output_tensors, &partition->output_tensors);
+  partition->Take(params);
   Graph graph;
   QUADRA_RETURN_IF_ERROR(Import(context, model, known, partition, &graph));
   std::vector<Shape> shapes(graph.inputs.size());
@@ -179,17 +177,33 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   return partition->session->Prepare(shapes);
 }
 
+void Partition::Take(const TfLiteDelegateParams& params) {
+  Assign(*params.nodes_to_replace, &nodes);
+  Assign(*params.input_tensors, &input_tensors);
+  Assign(*params.output_tensors, &output_tensors);
+}
+
+Status Partition::ImportKept(const SessionOptions& options, Graph* graph) {
+  Judged judged = Judge(model->kept(), *model, options.target, options.precision,
+                        options.float32_nodes, allows_quantized);
+  return Import(model->kept(), *model, &judged.known, this, graph);
+}
+
+Status Partition::MakeSession() {
+  Graph graph;
+  QUADRA_RETURN_IF_ERROR(ImportKept(maker->options, &graph));
+  session = std::make_unique<Session>(std::move(graph), maker->backend, maker->options);
+  return Status();
+}
+
 // By the model as it was when the partition was made: so it is the same graph.
 Status Partition::ImportIfNeeded(const std::vector<Shape>* shapes) {
   if (!session->NeedsGraph(shapes)) return Status();
-  const SessionOptions& options = session->options();
-  Judged judged = Judge(model->kept(), *model, options.target, options.precision,
-                        options.float32_nodes, allows_quantized);
   Graph graph;
   output_tensors.resize(output_tensors.size() - static_cast<size_t>(states));
   input_tensors.resize(inputs_read());
   states = only_shapes = 0;  // they come again
-  QUADRA_RETURN_IF_ERROR(Import(model->kept(), *model, &judged.known, this, &graph));
+  QUADRA_RETURN_IF_ERROR(ImportKept(session->options(), &graph));
   return session->SetGraph(std::move(graph));
 }
 
@@ -325,6 +339,7 @@ Status Partition::FindBuffer(TfLiteContext* context, int index, const Port& port
 }
 
 Status Partition::Prepare(TfLiteContext* context) {
+  if (!session) QUADRA_RETURN_IF_ERROR(MakeSession());
   if (!HasUnknownSizes(context)) return PrepareSession(context);
   // A neighbour on the CPU tells the sizes only while it runs: so do we.
   for (int tensor : output_tensors) {

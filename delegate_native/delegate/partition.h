@@ -12,6 +12,12 @@
 
 namespace quadra {
 
+// What a partition is made with after the delegate was applied.
+struct PartitionMaker {
+  std::shared_ptr<Backend> backend;
+  SessionOptions options;
+};
+
 struct Partition {
  private:
   // Callers take turns with a few: cameras do. The last used is the first. The session's inferences
@@ -28,8 +34,11 @@ struct Partition {
   // their shapes, through nodes outside.
   int only_shapes = 0;
 
-  // In a partition from saved verdicts: the model that it is imported from, if ever.
+  // In a partition from saved verdicts, or with a maker: the model that it is imported from, if
+  // ever.
   std::shared_ptr<ModelNodes> model;
+  // Of nodes that no interpreter is to run. The session is made if one runs them all the same.
+  std::shared_ptr<const PartitionMaker> maker;
   bool allows_quantized = true;
 
   // Where inputs and outputs may be; for the main subgraph's partitions.
@@ -37,6 +46,8 @@ struct Partition {
   bool is_whole_model = false;
   bool is_empty = false;  // an input has no numbers now: so have all outputs
 
+  // Its nodes and what they read and make become these.
+  void Take(const TfLiteDelegateParams& params);
   // Whether these are its nodes.
   bool Has(const TfLiteIntArray& list) const;
   // Tells the buffers' source which tensors may be in buffers of the GPU API.
@@ -54,6 +65,8 @@ struct Partition {
                     QuadraBuffer* found);
   Status ImportBuffer(QuadraBuffer* buffer);
   Status InvokeSession(TfLiteContext* context, Events* events);
+  Status ImportKept(const SessionOptions& options, Graph* graph);
+  Status MakeSession();
   Status PrepareSession(TfLiteContext* context);
   Status ImportIfNeeded(const std::vector<Shape>* shapes);
 };

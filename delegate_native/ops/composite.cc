@@ -120,7 +120,7 @@ Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importe
     return InvalidModel("its decomposition, subgraph %d, is none", params->subgraph_index);
   }
   ModelNodes model;
-  QUADRA_RETURN_IF_ERROR(ReadModel(subgraph.context(), &model));
+  QUADRA_RETURN_IF_ERROR(ReadCalled(subgraph.context(), &model));
   if (importer->num_outputs() != 1 || model.outputs.size() != 1) {
     return Unsupported("it has %d outputs, its decomposition %zu; 1 is supported",
                        importer->num_outputs(), model.outputs.size());

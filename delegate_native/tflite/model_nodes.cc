@@ -1,5 +1,7 @@
 #include "delegate_native/tflite/model_nodes.h"
 
+#include <cstring>
+
 #include "delegate_native/tflite/builtin_params.h"
 #include "delegate_native/tflite/int_array.h"
 
@@ -37,14 +39,7 @@ Status CheckTensors(const TfLiteContext* context, const TfLiteIntArray* tensors,
   return Status();
 }
 
-}  // namespace
-
-Status ReadModel(TfLiteContext* context, ModelNodes* model) {
-  TfLiteIntArray* plan = nullptr;
-  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk || !plan) {
-    return Internal("the interpreter gave no execution plan");
-  }
-  model->plan.assign(plan->data, plan->data + plan->size);  // the next call overwrites it
+Status ReadNodes(TfLiteContext* context, ModelNodes* model) {
   for (int index : model->plan) {
     TfLiteNode* node = nullptr;
     TfLiteRegistration* registration = nullptr;
@@ -55,7 +50,32 @@ Status ReadModel(TfLiteContext* context, ModelNodes* model) {
     if (status.ok()) status = CheckTensors(context, node->outputs, false, "output");
     model->entries.push_back({node, registration, status});
   }
+  return Status();
+}
+
+}  // namespace
+
+Status ReadModel(TfLiteContext* context, ModelNodes* model) {
+  TfLiteIntArray* plan = nullptr;
+  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk || !plan) {
+    return Internal("the interpreter gave no execution plan");
+  }
+  model->plan.assign(plan->data, plan->data + plan->size);  // the next call overwrites it
+  QUADRA_RETURN_IF_ERROR(ReadNodes(context, model));
   return ReadOutputs(context, model);
+}
+
+Status ReadCalled(TfLiteContext* context, ModelNodes* model) {
+  QUADRA_RETURN_IF_ERROR(ReadModel(context, model));
+  if (model->plan.size() != 1) return Status();
+  const ModelNodes::Entry kernel = model->entries[0];
+  const char* name = kernel.registration->custom_name;
+  if (!name || strcmp(name, kUnrunKernel) != 0) return Status();
+  const auto& params = *static_cast<const TfLiteDelegateParams*>(kernel.node->builtin_data);
+  const TfLiteIntArray& nodes = *params.nodes_to_replace;
+  model->plan.assign(nodes.data, nodes.data + nodes.size);
+  model->entries.clear();
+  return ReadNodes(context, model);
 }
 
 Subgraphs SubgraphsOf(const ModelNodes::Entry& entry) {
@@ -94,6 +114,9 @@ void ModelNodes::Keep(const TfLiteContext& context) {
     entry.node = &nodes_.back().node;
     entry.registration = &nodes_.back().registration;
   }
+  kept_.impl_ = context.impl_;
+  kept_.AcquireSubgraphContext = context.AcquireSubgraphContext;
+  kept_.ReleaseSubgraphContext = context.ReleaseSubgraphContext;
   kept_.tensors_size = tensors_.size();
   kept_.tensors = tensors_.data();
 }

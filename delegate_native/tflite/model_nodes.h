@@ -23,7 +23,7 @@ struct ModelNodes {
   // Makes it last, and the tensors as they are now: a context shows nodes only while a delegate is
   // being applied, and a resize changes tensors. No longer than the interpreter, though.
   void Keep(const TfLiteContext& context);
-  // The stored context; shows no other subgraphs.
+  // The stored context. Other subgraphs are the interpreter's.
   TfLiteContext* kept() { return &kept_; }
 
  private:
@@ -39,6 +39,11 @@ struct ModelNodes {
 
 // Reads the nodes and checks every index of a tensor, so that nobody else has to.
 Status ReadModel(TfLiteContext* context, ModelNodes* model);
+
+// The delegate's kernel for all nodes of a subgraph that no interpreter is to run.
+constexpr char kUnrunKernel[] = "QuadraUnrun";
+// The same of a subgraph that nodes call, with its own nodes where that kernel has taken them.
+Status ReadCalled(TfLiteContext* context, ModelNodes* model);
 
 // The subgraphs that a node may run: branches, parts of a loop, the decomposition of a composite.
 struct Subgraphs {
