@@ -267,10 +267,40 @@ def test_a_wrong_option_is_a_sentence_and_no_delegate(accelerator, litert, ours,
     assert f"quadra: LiteRT's models stay on the CPU: Quadra: {sentence}" in said and "no delegate" in said
 
 
-def test_what_says_nothing_to_quadra_is_said(accelerator):
-    said = ask(accelerator, "2.2", litert="benchmark_mode = true\npriority = 1\nprecision = 1")
-    assert "LiteRT's GPU option benchmark_mode = true says nothing to Quadra" in said
-    assert "option priority = 1 says" in said and '"precision": "f16"' in said.replace('":"', '": "')
+# As LiteRT-LM asks for a model of language on a GPU.
+LANGUAGE = """enable_constant_tensors_sharing = true
+enable_infinite_float_capping = true
+allow_src_quantized_fc_conv_ops = true
+hint_waiting_for_completion = true
+kernel_batch_size = 8
+precision = 1
+prefer_texture_weights = false
+serialize_program_cache = false
+external_tensor_patterns = ["kv_cache_", "param_tensor", "logits"]
+buffer_storage_tensor_patterns = ["kv_cache_"]
+priority = 1
+madvise_original_shared_tensors = true
+num_steps_of_command_buffer_preparations = 2
+hint_fully_delegated_to_single_delegate = true
+num_threads_to_upload = 2
+convert_weights_on_gpu = true
+program_cache_fd = 7
+"""
+
+
+def test_what_an_option_asks_for_and_is_not_done_is_said(accelerator):
+    """Hints have no sentence, as other values of the same options have none."""
+    said = ask(accelerator, "2.2", litert=LANGUAGE + "colour = 3\n")
+    refused = [line.partition("LiteRT's GPU option ")[2] for line in said.splitlines() if "LiteRT's GPU option" in line]
+    assert [line.partition(" is not done: ")[0] for line in refused] == [
+        "enable_infinite_float_capping = true", "priority = 1", "program_cache_fd = 7", "colour = 3"
+    ]  # fmt: skip
+    assert refused[0].endswith("infinities stay infinite, also in half precision; finite inputs stay finite")
+    assert refused[2].endswith("compiled models are kept in serialization_dir alone, with their weights")
+    assert refused[3].endswith("Quadra does not know it")
+    assert '"precision": "f16"' in said.replace('":"', '": "')
+    quiet = "enable_infinite_float_capping = false\npriority = 0\nprogram_cache_fd = -1\nwait_type = 0\nbenchmark_mode = true"
+    assert "is not done" not in ask(accelerator, "2.2", litert=quiet)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +323,8 @@ def test_options_of_the_python_api_arrive(compiled):
     env = {**variables("opencl"), "QUADRA_PRECISION": "f16"}
     assert compiled.run(case.model(), env=env).report["precision"] == "f16"
     assert compiled.run(case.model(), env=env, gpu_enforce_f32="1").report["precision"] == "f32"
-    compiled.run(case.model(), env=env, gpu_benchmark_mode="1")
-    assert "LiteRT's GPU option benchmark_mode = true says nothing to Quadra" in compiled.log()
+    compiled.run(case.model(), env=env, gpu_infinite_float_capping="1")
+    assert "LiteRT's GPU option enable_infinite_float_capping = true is not done" in compiled.log()
 
 
 def test_the_pages_sample_runs(accelerator, model_path):

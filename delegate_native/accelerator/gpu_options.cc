@@ -22,6 +22,60 @@ constexpr Row kRows[] = {
     {"backend", {nullptr, "opencl", "webgpu", "gles"}},  // webgpu is refused by name
 };
 
+// LiteRT's other options. Those that only say how its own accelerator goes about its work may have
+// any value. Where Quadra cannot do what a value asks for, the log says what it does.
+struct Other {
+  const char* name;
+  const char* fine;  // the value that Quadra agrees with; null: any
+  const char* instead;
+};
+
+constexpr char kBinding[] = "inputs and outputs are dense; all may be buffers of the GPU";
+constexpr char kCaching[] = "compiled models are kept in serialization_dir alone, with their weights";
+
+constexpr Other kOthers[] = {
+    {"enable_infinite_float_capping", "false",
+     "infinities stay infinite, also in half precision; finite inputs stay finite"},
+    {"enable_constant_tensors_sharing", nullptr, nullptr},
+    {"allow_src_quantized_fc_conv_ops", nullptr, nullptr},  // allows what loses accuracy
+    {"benchmark_mode", nullptr, nullptr},
+    {"hint_waiting_for_completion", nullptr, nullptr},
+    {"hint_fully_delegated_to_single_delegate", nullptr, nullptr},
+    {"kernel_batch_size", nullptr, nullptr},
+    {"num_steps_of_command_buffer_preparations", nullptr, nullptr},
+    {"num_threads_to_upload", nullptr, nullptr},
+    {"num_threads_to_compile", nullptr, nullptr},
+    {"convert_weights_on_gpu", nullptr, nullptr},
+    {"wait_for_weights_conversion_complete", nullptr, nullptr},
+    {"madvise_original_shared_tensors", nullptr, nullptr},
+    {"use_metal_argument_buffers", nullptr, nullptr},
+    {"enable_metal_residency_set", nullptr, nullptr},
+    {"prefer_texture_weights", nullptr, nullptr},
+    {"external_tensor_patterns", nullptr, nullptr},  // what matches is left as it is: all is
+    {"buffer_storage_tensor_patterns", nullptr, nullptr},
+    {"serialize_external_tensors", nullptr, nullptr},
+    {"external_tensors_mode", "false", kBinding},
+    {"shared_tensor_maps", "0", "it is a structure of another accelerator"},
+    {"buffer_storage_type", "0", "the target says where tensors are stored"},
+    {"priority", "0", "kernels have the driver's default priority"},
+    {"wait_type", "0", "a synchronous run waits until the driver says that it is done"},
+    {"preferred_device_substr", "", "the first device that can run models is used"},
+    {"disable_shader_optimization", "false", "kernels are compiled as the driver does it"},
+    {"program_cache_fd", "-1", kCaching},
+    {"weight_cache_fd", "-1", kCaching},
+    {"cache_only_compiled_programs", "false", kCaching},
+};
+
+void SayInstead(const char* key, const char* value) {
+  for (const Other& other : kOthers) {
+    if (strcmp(other.name, key) != 0) continue;
+    if (!other.fine || strcmp(other.fine, value) == 0) return;
+    Log(0, "LiteRT's GPU option %s = %s is not done: %s", key, value, other.instead);
+    return;
+  }
+  Log(0, "LiteRT's GPU option %s = %s is not done: Quadra does not know it", key, value);
+}
+
 // The next `key = value` of `*rest`, which is cut into strings; false at its end. Comments and
 // lines without a value are passed over, quotes around a value are taken off.
 bool NextPair(char** rest, char** key, char** value) {
@@ -92,7 +146,7 @@ void GpuOptions::TakeLiteRts(const char* toml) {
     else if (strcmp(key, "model_cache_key") == 0) token = value;
     else if (strcmp(key, "serialize_program_cache") == 0) is_kept = strcmp(value, "true") == 0;
     else if (const Row* row = Find(key)) Add(key, WordOf(*row, value));
-    else Log(0, "LiteRT's GPU option %s = %s says nothing to Quadra", key, value);
+    else SayInstead(key, value);
   }
   if (!folder || !is_kept) return;
   Add("serialization_dir", folder);

@@ -15,7 +15,7 @@ class GpuOptions {
   GpuOptions(const GpuOptions&) = delete;
   GpuOptions& operator=(const GpuOptions&) = delete;
 
-  // LiteRT's own options. Those that say nothing to Quadra are logged and left out. Null is fine.
+  // LiteRT's own options. What Quadra does otherwise than they say is logged. Null is fine.
   void TakeLiteRts(const char* toml);
   // Options by the delegate's names. Null is fine.
   void TakeOurs(const char* toml);
