@@ -430,6 +430,34 @@ def test_weights_of_uint8_for_floats_are_those_of_int8(quadra, op, backend):
 
 
 @on_both
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("op", ["CONV_2D", "FULLY_CONNECTED", "EMBEDDING_LOOKUP"])
+def test_computed_weights_of_integers_for_floats(quadra, op, dtype, backend):
+    """Of int8 they are on the GPU, as the floats that they stand for. Those of uint8 stay on the CPU, which reads them
+    as int8."""
+    m = Model()
+    w = m.input((5, 2, 2, 8) if op == "CONV_2D" else (5, 8), dtype=dtype, scale=0.005)
+    numbers = generator(f"computed weights {op}")
+    x = numbers.uniform(-1, 1, (1, 4, 4, 8)).astype(np.float32)
+    if op == "EMBEDDING_LOOKUP":
+        x = np.array([1, 0, 3], np.int32)
+        m.output(m.op(op, [m.input(x.shape, dtype="int32"), w], (3, 8)))
+    elif op == "FULLY_CONNECTED":
+        m.output(m.fully_connected(m.input(x.shape), w))
+    else:
+        m.output(m.conv2d(m.input(x.shape), w, np.zeros(5, np.float32)))
+    integers = numbers.integers(-127, 128, w.shape).astype(np.int8)
+    feeds = [integers.view(dtype), x]
+    outcome = quadra.run(m.bytes(), feeds, **options(backend=backend))
+    if dtype == "uint8":
+        assert "are uint8 for floats" in outcome.nodes[0]["reason"], outcome.nodes
+    expected = cpu.run(m.bytes(), feeds)
+    assert not outcome.error and (dtype == "uint8" or not outcome.on_cpu()), (outcome.error, outcome.nodes)
+    # The CPU rounds x to 8 bits, too.
+    np.testing.assert_allclose(outcome.outputs[0][0], expected[0], rtol=0, atol=0.01 * np.ptp(expected[0]))
+
+
+@on_both
 def test_they_can_be_forbidden(quadra, backend):
     raw = model("CONV_2D", KINDS[0])
     feeds = feeds_of(raw, "CONV_2D")

@@ -140,7 +140,7 @@ bool HasComputedWeights(const Importer& importer, int bias) {
 Status AddComputed(Importer* importer, const char* op, ValueId src, Attributes attributes,
                    TfLiteFusedActivation activation, int bias) {
   std::vector<ValueId> inputs = {src, -1};
-  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &inputs[1]));
+  QUADRA_RETURN_IF_ERROR(importer->Weights(1, &inputs[1]));
   if (!importer->HasInput(bias)) {
     return importer->AddNode(op, std::move(inputs), std::move(attributes), activation);
   }

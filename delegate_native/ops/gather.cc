@@ -12,7 +12,7 @@ namespace {
 
 Status AddGather(Importer* importer, int data, int indices, int axis, int batch_dims) {
   std::vector<ValueId> values(2);
-  QUADRA_RETURN_IF_ERROR(importer->Operand(data, &values[0], kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Weights(data, &values[0], kAllElements));
   QUADRA_RETURN_IF_ERROR(importer->Operand(indices, &values[1], kInts | Only(Element::kInt64)));
   const int data_rank = importer->InputRank(data), rank = importer->InputRank(indices);
   if (axis < -data_rank || axis >= data_rank) {

@@ -24,12 +24,22 @@ Status Importer::CheckHas(int input) const {
   return HasInput(input) ? Status() : InvalidModel("its input %d is absent", input);
 }
 
-// Early hybrid models have int8 weights in tensors of uint8, for floats: the CPU's kernels read
-// them so, whatever their zero point is.
-void Importer::FindWeightsOfUint8(int input) const {
+bool Importer::HasWeightsOfUint8(int input) const {
   const TfLiteTensor& tensor = InputTensor(input);
-  if (tensor.type == kTfLiteUInt8 && IsQuantized(tensor) && OutputTensor(0).type == kTfLiteFloat32)
-    known()->constants.ReadAsInt8(InputIndex(input));
+  return tensor.type == kTfLiteUInt8 && IsQuantized(tensor) &&
+         OutputTensor(0).type == kTfLiteFloat32;
+}
+
+void Importer::FindWeightsOfUint8(int input) const {
+  if (HasWeightsOfUint8(input)) known()->constants.ReadAsInt8(InputIndex(input));
+}
+
+Status Importer::Weights(int input, ValueId* value, Elements elements) {
+  if (HasInput(input) && !IsConstant(input) && HasWeightsOfUint8(input)) {
+    return Unsupported("its weights '%s' are uint8 for floats, and computed while the model runs",
+                       NameOf(InputTensor(input)));
+  }
+  return Operand(input, value, elements);
 }
 
 Status Importer::Operand(int input, ValueId* value, Elements elements) {

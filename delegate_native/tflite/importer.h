@@ -49,6 +49,9 @@ class Importer : public NodeReader {
 
   // An operand, computed or a constant, of one of the elements.
   Status Operand(int input, ValueId* value, Elements elements = kFloats);
+  // The same of weights or a table beside floats: computed ones of uint8 are not taken, for the CPU
+  // reads them as int8.
+  Status Weights(int input, ValueId* value, Elements elements = kFloats);
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
   // An operand of floats that may be a variable tensor, which keeps its numbers from one run to the
@@ -95,6 +98,9 @@ class Importer : public NodeReader {
 
  private:
   Status CheckHas(int input) const;
+  // Early hybrid models have int8 weights in tensors of uint8, for floats: the CPU's kernels read
+  // them so, whatever their zero point is.
+  bool HasWeightsOfUint8(int input) const;
   void FindWeightsOfUint8(int input) const;
 
   GraphTensors tensors_;
