@@ -33,6 +33,7 @@ _TYPES = {
     "int64": "INT64",
     "bool": "BOOL",
     "int16": "INT16",
+    "uint32": "UINT32",
     "int4": "INT4",
     "int2": "INT2",
     "float64": "FLOAT64",

@@ -23,17 +23,21 @@ class Kind:
         return np.iinfo(self.dtype).min
 
     def grid(self, low: float, high: float) -> dict:
-        """A scale and a zero point that hold the range, and 0."""
+        """A scale and a zero point that hold the range, and 0; of 16 bits the zero point is 0."""
         low, high = min(low, 0.0), max(high, 0.0)
+        if self.dtype == "int16":
+            return {"dtype": self.dtype, "scale": max(-low, high) / 32767, "zero_point": 0}
         scale = (high - low) / 255
         return {"dtype": self.dtype, "scale": scale, "zero_point": round(-low / scale) + self.least}
 
     def fixed(self, scale: float, steps: int) -> dict:
-        """The grid that the interpreter's kernel wants: `steps` of it below 0."""
+        """The grid that the interpreter's kernel wants: `steps` of it below 0; of 16 bits one for -1 to 1."""
+        if self.dtype == "int16":
+            return {"dtype": self.dtype, "scale": 2.0**-15, "zero_point": 0}
         return {"dtype": self.dtype, "scale": scale, "zero_point": self.least + steps}
 
 
-KINDS = [Kind("int8", True), Kind("int8", False), Kind("uint8", False)]
+KINDS = [Kind("int8", True), Kind("int8", False), Kind("uint8", False), Kind("int16", True)]
 
 
 class Quantized:
@@ -67,7 +71,7 @@ class Quantized:
     def bias(self, name: str, x: Value, w: Value) -> Value:
         scale = x.scale * np.asarray(w.scale)
         stored = np.round(constant(f"quantized/{name} bias", (w.shape[w.scale_axis],)) / scale)
-        return self.model.const(stored.astype(np.int32), scale=scale)
+        return self.model.const(stored.astype(np.int64 if x.dtype == "int16" else np.int32), scale=scale)
 
     def like(self, x: Value) -> dict:
         return {"dtype": x.dtype, "scale": x.scale, "zero_point": x.zero_point}

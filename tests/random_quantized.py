@@ -63,9 +63,11 @@ class QuantizedOp:
 
 
 OPS: list[QuantizedOp] = []
+# Of 16 bits the interpreter has no such op, or one that is further than a quantum from what it means.
+_BYTES = ("int8", "uint8")
 
 
-def _op(name: str, ranks=(1, 4), exact=False, kinds=("int8", "uint8")):
+def _op(name: str, ranks=(1, 4), exact=False, kinds=("int8", "uint8", "int16")):
     def register(build):
         OPS.append(QuantizedOp(name, build, ranks, exact, kinds))
         return build
@@ -246,7 +248,7 @@ def _dense_narrow(b, x):
     return b.add("FULLY_CONNECTED", inputs, shape, grid, "FullyConnectedOptions", version)
 
 
-@_op("BATCH_MATMUL", (2, 4), kinds=("int8",))
+@_op("BATCH_MATMUL", (2, 4), kinds=("int8", "int16"))
 def _matmul(b, x):
     other = b.input((*x.shape[:-2], x.shape[-1], b.draw(st.integers(1, 6))))
     high = max(map(abs, reach(x))) * max(map(abs, reach(other))) * np.sqrt(x.shape[-1])
@@ -310,11 +312,12 @@ def _unary(name: str, grid: Callable, options: str = "", version: int = 2, slope
 _unary("RELU", lambda b, low, high: b.grid(0, max(high, 0.1)))
 _unary("RELU6", lambda b, low, high: b.grid(0, min(max(high, 0.1), 6)))
 _unary("LEAKY_RELU", lambda b, low, high: b.grid(0.3 * low, high), "LeakyReluOptions", Alpha=0.3)
-_unary("LOGISTIC", lambda b, low, high: b.kind.fixed(1 / 256, 0), slope=0.25)
-_unary("TANH", lambda b, low, high: b.kind.fixed(1 / 128, 128), slope=1)
-_unary("HARD_SWISH", lambda b, low, high: b.grid(-0.4, max(high, 0.5)), "HardSwishOptions", 1)
-_unary("SOFTMAX", lambda b, low, high: b.kind.fixed(1 / 256, 0), "SoftmaxOptions", slope=0.5, Beta=1.0)
-_unary("L2_NORMALIZATION", lambda b, low, high: b.kind.fixed(1 / 128, 128), "L2NormOptions", slope=np.inf, ranks=(2, 4))
+_unary("LOGISTIC", lambda b, low, high: b.kind.fixed(1 / 256, 0), slope=0.25, kinds=_BYTES)
+_unary("TANH", lambda b, low, high: b.kind.fixed(1 / 128, 128), slope=1, kinds=_BYTES)
+_unary("HARD_SWISH", lambda b, low, high: b.grid(-0.4, max(high, 0.5)), "HardSwishOptions", 1, kinds=_BYTES)
+_unary("SOFTMAX", lambda b, low, high: b.kind.fixed(1 / 256, 0), "SoftmaxOptions", slope=0.5, kinds=_BYTES, Beta=1.0)
+_unary("L2_NORMALIZATION", lambda b, low, high: b.kind.fixed(1 / 128, 128), "L2NormOptions", slope=np.inf, ranks=(2, 4),
+       kinds=_BYTES)  # fmt: skip
 _unary("QUANTIZE", lambda b, low, high: b.grid(low, high), "QuantizeOptions", 1)
 _unary("ELU", lambda b, low, high: b.grid(-1, max(high, 0.5)), kinds=("int8",), version=1)
 _unary("GELU", lambda b, low, high: b.grid(-0.2, max(high, 0.5)), "GeluOptions", 2, kinds=("int8",))
@@ -423,7 +426,7 @@ def _gather(b, x):
     return b.move("GATHER", [x, places], shape, "GatherOptions", Axis=axis, BatchDims=0)
 
 
-@_op("RESIZE_BILINEAR", (4, 4))
+@_op("RESIZE_BILINEAR", (4, 4), kinds=_BYTES)
 def _resize(b, x):
     return _resized(b, x, "RESIZE_BILINEAR", "ResizeBilinearOptions")
 
@@ -439,7 +442,7 @@ def _resized(b, x, name, options):
     return b.move(name, [x, i32(size)], (x.shape[0], *size, x.shape[3]), options, 3, **how)
 
 
-@_op("SPACE_TO_DEPTH", (4, 4), exact=True)
+@_op("SPACE_TO_DEPTH", (4, 4), exact=True, kinds=_BYTES)
 def _space_to_depth(b, x):
     n, h, w, c = x.shape
     if h % 2 or w % 2:

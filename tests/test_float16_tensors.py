@@ -97,7 +97,7 @@ def test_a_state_of_halfs_stays_on_the_cpu(quadra, backend):
     m.output(m.op("RNN", [m.input((2, 3)), *constants, state], (2, 4), "RNNOptions", FusedActivationFunction=0))
     outcome = quadra.run(m.bytes(), **options(backend=backend))
     assert outcome.on_cpu() == [
-        "0 RNN: input 'state' is float16; float32, or int8 and uint8 with a scale, is supported"
+        "0 RNN: input 'state' is float16; float32, or int8, uint8 and int16 with a scale, is supported"
     ]
 
 

@@ -26,6 +26,8 @@ _KINDS = pytest.mark.parametrize(
 _EXACT = {"MAXIMUM", "MINIMUM", "MAX_POOL_2D", "PAD", "RESHAPE", "TRANSPOSE", "STRIDED_SLICE", "SLICE", "GATHER",
           "MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "EXPAND_DIMS", "SPLIT", "UNPACK",
           "REDUCE_MAX", "GREATER", "ARG_MAX"}  # fmt: skip
+# Of 16 bits: the interpreter's tables are two quanta off, and its bilinear weights have ten bits.
+_INEXACT = {"TANH": 2, "LOGISTIC": 2, "SOFTMAX": 2, "RESIZE_BILINEAR": 128}
 
 
 def feeds_of(raw: bytes, name: str) -> list[np.ndarray]:
@@ -141,12 +143,28 @@ def test_every_op_with_an_integer_form(quadra, name, kind, backend):
     raw = model(name, kind)
     try:
         feeds = feeds_of(raw, name)
-        expected = with_fast_kernels(raw, feeds) if (name, kind.dtype) == ("SUM", "int8") else cpu.run(raw, feeds)
+        expected = (with_fast_kernels if name == "SUM" and kind.dtype != "uint8" else cpu.run)(raw, feeds)
     except (RuntimeError, ValueError) as refusal:
         pytest.skip(f"the interpreter refuses it: {str(refusal).strip().splitlines()[0]}")
     outcome = quadra.run(raw, feeds, **options(backend=backend))
     assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
     worst = quanta(raw, outcome.outputs[0], expected)
+    most = _INEXACT.get(name, 1) if kind.dtype == "int16" else 1
+    assert worst <= (0 if name in _EXACT else most + 0.001), f"{worst} quanta"
+
+
+@on_both
+@pytest.mark.parametrize("precision", ["f32_f16", "f16"])
+@pytest.mark.parametrize(
+    "name", ["CONV_2D", "FULLY_CONNECTED", "ADD", "AVERAGE_POOL_2D", "MAX_POOL_2D", "RESHAPE", "CONCATENATION"]
+)
+def test_integers_of_16_bits_stay_whole_in_half_precision(quadra, name, precision, backend):
+    """Half has 2048 whole numbers: such tensors stay in float32."""
+    raw = model(name, next(kind for kind in KINDS if kind.dtype == "int16"))
+    feeds = feeds_of(raw, name)
+    outcome = quadra.run(raw, feeds, **options(backend=backend, precision=precision))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    worst = quanta(raw, outcome.outputs[0], cpu.run(raw, feeds))
     assert worst <= (0 if name in _EXACT else 1.001), f"{worst} quanta"
 
 
@@ -469,19 +487,8 @@ def test_they_can_be_forbidden(quadra, backend):
 @pytest.mark.parametrize("allowed", ["1", "0"])
 def test_a_type_that_stays_on_the_cpu_is_told_with_all_that_do_not(quadra, allowed):
     m = Model()
-    x = m.input((1, 4, 4, 4), "int16", scale=0.01)
-    pool = {"FilterHeight": 2, "FilterWidth": 2, "StrideH": 2, "StrideW": 2, "Padding": 1}
-    m.output(
-        m.op(
-            "AVERAGE_POOL_2D",
-            [x],
-            (1, 2, 2, 4),
-            "Pool2DOptions",
-            version=3,
-            output={"dtype": "int16", "scale": 0.01},
-            **pool,
-        )
-    )
+    x = m.input((1, 4, 4, 4), "int64")
+    m.output(m.op("ADD", [x, x], x.shape, "AddOptions", output={"dtype": "int64"}))
     outcome = quadra.run(m.bytes(), **options(backend="opencl", quantized_models_allowed=allowed))
-    integers = ", or int8 and uint8 with a scale," if allowed == "1" else ""
-    assert f"'{x.name}' is int16; float32{integers} is supported" in outcome.nodes[0]["reason"], outcome.nodes
+    integers = ", or int8, uint8 and int16 with a scale," if allowed == "1" else ""
+    assert f"'{x.name}' is int64; float32 or int32{integers} is supported" in outcome.nodes[0]["reason"], outcome.nodes

@@ -7,8 +7,7 @@
 
 namespace quadra {
 
-// int16 only in states of quantised layers. float16 is how the interpreter keeps floats that
-// kernels have in the precision of the plan.
+// float16 is how the interpreter keeps floats that kernels have in the precision of the plan.
 enum class Element : uint8_t { kFloat32, kFloat16, kInt32, kBool, kInt8, kUInt8, kInt64, kInt16 };
 
 // "float32"; the words of graph texts.
@@ -32,8 +31,10 @@ constexpr Elements Only(Element element) {
 constexpr Elements kFloats = Only(Element::kFloat32) | Only(Element::kFloat16);
 constexpr Elements kInts = Only(Element::kInt32);
 constexpr Elements kBools = Only(Element::kBool);
-constexpr Elements kBytes = Only(Element::kInt8) | Only(Element::kUInt8);
-constexpr Elements kAllElements = 0x7f;  // without int16
+// Those that may stand for floats.
+constexpr Elements kNarrowInts =
+    Only(Element::kInt8) | Only(Element::kUInt8) | Only(Element::kInt16);
+constexpr Elements kAllElements = 0xff;
 
 constexpr bool IsFloat(Element element) { return element <= Element::kFloat16; }
 

@@ -85,8 +85,7 @@ Status ReadPorts(const TfLiteContext& context, const flatbuffers::Vector<int32_t
         port.rank < 0 || port.rank > kMostRank || !FitsInts(port.shape)) {
       return Misfit();
     }
-    // As an import has it: int16 is only in states.
-    if (!ElementOf(context.tensors[tensor].type, &port.element)) port.element = Element::kInt16;
+    if (!ElementOf(context.tensors[tensor].type, &port.element)) return Misfit();
     ports->push_back(port);
     sizes += kMostRank;
   }

@@ -13,7 +13,7 @@ namespace {
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts | kBytes | kBools));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts | kNarrowInts | kBools));
   int axis;
   QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 1, importer->InputRank(0), &axis));
   const TfLiteType made = importer->OutputTensor(0).type;

@@ -16,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Elements kNumbers = kFloats | kInts;
 // Elements whose results always fit 32 bits.
-constexpr Elements kOrdered = kNumbers | kBytes | Only(Element::kInt64);
+constexpr Elements kOrdered = kNumbers | kNarrowInts | Only(Element::kInt64);
 
 // The operands of a node of a table's row, all of one element.
 Status Operands(Importer* importer, const Op& op, std::vector<ValueId>* values) {
@@ -127,8 +127,9 @@ Status ImportCast(Importer* importer) {
     case kTfLiteBool: return importer->AddNode("to_bool", {x}, {});
     case kTfLiteUInt8: return importer->AddNode("to_uint8", {x}, {});
     case kTfLiteInt8: return importer->AddNode("to_int8", {x}, {});
+    case kTfLiteInt16: return importer->AddNode("to_int16", {x}, {});
     default:
-      return Unsupported("it makes %s; float32, int32, int64, int8, uint8 and bool are supported",
+      return Unsupported("it makes %s; float32, int32, int64, int8, uint8, int16 and bool are supported",
                          TypeName(importer->OutputTensor(0).type));
   }
 }
@@ -182,7 +183,7 @@ Status ImportAddN(Importer* importer) {
   return importer->AddNode("add", {sum, values.back()}, {});
 }
 
-// Integers of 8 bits stand for floats, and are floats here: what comes is brought to the numbers
+// Integers of 8 and 16 bits stand for floats, and are floats here: what comes is brought to the numbers
 // that the result can hold, as every quantised result is.
 Status ImportQuantize(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
@@ -190,7 +191,7 @@ Status ImportQuantize(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
   const TfLiteTensor& out = importer->OutputTensor(0);
   if (!IsQuantized(out)) {
-    return Unsupported("it makes %s; int8 and uint8 with a scale are supported",
+    return Unsupported("it makes %s; int8, uint8 and int16 with a scale are supported",
                        TypeName(out.type));
   }
   return importer->AddNode("copy", {x}, {});
@@ -208,7 +209,7 @@ Status ImportDequantize(Importer* importer) {
   }
   const TfLiteTensor& x_tensor = importer->InputTensor(0);
   if (!IsQuantized(x_tensor) && x_tensor.type != kTfLiteFloat16) {
-    return Unsupported("its operand is %s; float16, int8 and uint8 with a scale are supported",
+    return Unsupported("its operand is %s; float16, int8, uint8 and int16 with a scale are supported",
                        TypeName(x_tensor.type));
   }
   ValueId x;
@@ -415,7 +416,12 @@ const Op kElementwiseOps[] = {
           Row("to_int8", kNone, 0, 1, kAllElements,
               QUADRA_TEXT(
                   "choose(is_less($a, vec4(127.0f)), to_int(max($a, vec4(-128.0f))), ivec4(127))"),
-              QUADRA_TEXT("(($a + ivec4(128)) & ivec4(255)) - ivec4(128)"))),
+              "$a << 24 >> 24")),
+    Makes(Result::kDeclared,
+          Row("to_int16", kNone, 0, 1, kAllElements,
+              QUADRA_TEXT("choose(is_less($a, vec4(32767.0f)), to_int(max($a, vec4(-32768.0f))), "
+                          "ivec4(32767))"),
+              "$a << 16 >> 16")),
     // For numbers of 64 bits, as a lower word and an upper one (passes/split_int64.cc).
     Row("upper_word", kNone, 0, 1, kInts, "$a >> 31"),
     Row("nearest_int", kNone, 0, 2, kInts,
@@ -453,8 +459,9 @@ const Op kElementwiseOps[] = {
                  QUADRA_TEXT(
                      "to_int(onto_grid($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))")))),
     With(ImportDequantize, QUADRA_TEXT("scale zero"),
-         Makes(Result::kDeclared, Row("dequantize", kTfLiteBuiltinDequantize, 9, 1, kBytes, "$a",
-                                      QUADRA_TEXT("(to_float($a) - vec4($zero)) * vec4($scale)")))),
+         Makes(Result::kDeclared,
+               Row("dequantize", kTfLiteBuiltinDequantize, 9, 1, kNarrowInts, "$a",
+                   QUADRA_TEXT("(to_float($a) - vec4($zero)) * vec4($scale)")))),
 };
 const size_t kElementwiseOpCount = sizeof(kElementwiseOps) / sizeof(kElementwiseOps[0]);
 

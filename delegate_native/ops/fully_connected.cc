@@ -26,7 +26,8 @@ Status Import(Importer* importer) {
   const int rank = importer->InputRank(0);
   const bool keeps = params->keep_num_dims;
   std::vector<ValueId> inputs;
-  const bool computed = HasComputedWeights(*importer);
+  // Convolutions have up to four axes, products of matrices more.
+  const bool computed = HasComputedWeights(*importer) || (keeps && rank > 4);
   if (computed) {
     inputs.resize(1);
     QUADRA_RETURN_IF_ERROR(importer->Operand(0, &inputs[0]));

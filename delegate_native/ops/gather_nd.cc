@@ -22,7 +22,7 @@ Status Import(Importer* importer) {
 Status ImportScatter(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
   std::vector<ValueId> values(2);
-  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[0], kFloats | kInts));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[0], kFloats | kInts | kNarrowInts));
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[1], kInts));
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(importer->Sizes(2, "shape", &attributes));

@@ -40,7 +40,9 @@ Attributes Ints(const char* name, std::vector<int> ints) {
 Status AddMemory(Importer* importer, const Sizes& sizes, ValueId* memory) {
   ValueId features, before;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &features));
-  if (IsQuantized(importer->InputTensor(kState))) {  // the interpreter takes it for one of 16 bits
+  const TfLiteType state = importer->InputTensor(kState).type;
+  // The interpreter takes it for one of 16 bits.
+  if (state != kTfLiteFloat32 && state != kTfLiteInt16) {
     return Unsupported("its state is of 8 bits; float32 and int16 are supported");
   }
   QUADRA_RETURN_IF_ERROR(importer->State(kState, &before, /*quantized=*/true));

@@ -11,7 +11,7 @@ namespace {
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2, 2));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts | kNarrowInts));
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "k", &attributes));
   QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(0, "top_k", {src}, Attributes(attributes)));

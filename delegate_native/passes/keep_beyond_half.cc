@@ -3,7 +3,8 @@
 // - constants beyond 65504, as masks of -1e9 have them, and what is made of these;
 // - squares that are summed, and sums (RMSNorm, LayerNorm, standard deviations);
 // - constants below the least normal half that are added: epsilons, which are to keep quotients
-// finite. It ends where an op bounds its result, where a factor is the inverse of such a number,
+// finite;
+// - integers of 16 bits that stand for floats: half holds a thirtieth of them. It ends where an op bounds its result, where a factor is the inverse of such a number,
 // and at convolutions and products of matrices.
 #include <algorithm>
 #include <cmath>
@@ -54,9 +55,16 @@ bool IsBounded(const Attributes& clamp) {
   return std::fabs(clamp.Float("low")) <= kLargestHalf && clamp.Float("high") <= kLargestHalf;
 }
 
+// Of floats that 16 bits stand for.
+bool IsWideGrid(const Attributes& grid) {
+  return grid.Has("high") && grid.Float("high") - grid.Float("low") > 255.0f;
+}
+
 // The range of an elementwise op's result.
 Range After(const Step& step) {
   const std::string& op = step.op;
+  if (IsAnyOf(op, " requantize dequantize quantize "))
+    return IsWideGrid(step.attributes) ? Range::kBeyond : Range::kHalf;
   if (op == "mul") return step.Largest() == Range::kBeyond ? Range::kBeyond : Range::kHalf;
   if (op == "div") return step.operands[1] == Range::kHalf ? step.operands[0] : Range::kInverse;
   if (op == "rsqrt") return step.operands[0] == Range::kHalf ? Range::kHalf : Range::kInverse;

@@ -103,9 +103,7 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
   const bool scaled = blocks || ScalesOf(t);
   const int narrow = scaled ? BitsOf(t.type) : 0;
   Element element = narrow ? Element::kInt8 : Element::kFloat32;
-  const bool wide = scaled && t.type == kTfLiteInt16;
-  if (wide) element = Element::kInt16;
-  if (!half && !narrow && !wide && !ElementOf(t.type, &element)) {
+  if (!half && !narrow && !ElementOf(t.type, &element)) {
     return Unsupported("constant '%s' is %s, which the GPU has no numbers for", NameOf(t),
                        TypeName(t.type));
   }
@@ -118,7 +116,9 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
     return InvalidModel("constant '%s' has %zu bytes, its shape asks for %zu", NameOf(t), t.bytes,
                         bytes);
   }
-  if (scaled && (wide || kBytes & Only(element) || (wants_floats && element == Element::kInt32))) {
+  const Elements scalable =
+      kNarrowInts | (wants_floats ? kInts | Only(Element::kInt64) : Elements{0});
+  if (scaled && (scalable & Only(element))) {
     Scales scales;
     QUADRA_RETURN_IF_ERROR(blocks ? ReadBlocks(context, t, &scales) : ReadScales(t, &scales));
     if (is_int8) scales.zero_points = {0};

@@ -57,7 +57,7 @@ ValueId GraphTensors::ValueOf(int tensor) const {
 std::string GraphTensors::Wanted(Elements elements) const {
   const bool takes_grids =
       known_->allows_quantized && (elements & kFloats) && !(elements & Only(Element::kInt8));
-  return NamesOf(elements) + (takes_grids ? ", or int8 and uint8 with a scale," : "");
+  return NamesOf(elements) + (takes_grids ? ", or int8, uint8 and int16 with a scale," : "");
 }
 
 Status GraphTensors::Typed(const TfLiteTensor& tensor, const char* what, Elements elements,

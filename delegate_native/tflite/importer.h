@@ -56,7 +56,7 @@ class Importer : public NodeReader {
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
   // An operand of floats that may be a variable tensor, which keeps its numbers from one run to the
   // next: what it holds when the node runs, and what the node leaves there. `quantized`: it may
-  // hold integers that stand for floats, of 16 bits, too.
+  // hold integers that stand for floats.
   Status State(int input, ValueId* value, bool quantized = false);
   void SetState(int input, ValueId value);
   // The floats that a state can hold which are nearest to these.

@@ -14,7 +14,8 @@ const TfLiteAffineQuantization* ScalesOf(const TfLiteTensor& tensor) {
 }
 
 bool IsQuantized(const TfLiteTensor& tensor) {
-  return (tensor.type == kTfLiteInt8 || tensor.type == kTfLiteUInt8) && ScalesOf(tensor);
+  const TfLiteType type = tensor.type;
+  return (type == kTfLiteInt8 || type == kTfLiteUInt8 || type == kTfLiteInt16) && ScalesOf(tensor);
 }
 
 Status CheckQuantized(const TfLiteTensor& tensor, const char* what, bool is_allowed) {
@@ -59,7 +60,7 @@ Attributes GridOf(const TfLiteTensor& tensor) {
 }
 
 Element StoredElement(const TfLiteTensor& tensor) {
-  Element element = Element::kInt16;
+  Element element = Element::kInt8;
   ElementOf(tensor.type, &element);
   return element;
 }

@@ -10,7 +10,7 @@ namespace quadra {
 
 // The scales of a quantised tensor; null if there are none that say something.
 const TfLiteAffineQuantization* ScalesOf(const TfLiteTensor& tensor);
-// Whether its integers, of 8 bits, stand for floats.
+// Whether its integers, of 8 or 16 bits, stand for floats.
 bool IsQuantized(const TfLiteTensor& tensor);
 // That a tensor with scales is one that Quadra can see as floats. `what` names it in a sentence;
 // `is_allowed`: by the options.

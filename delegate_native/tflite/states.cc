@@ -7,8 +7,7 @@ namespace quadra {
 
 Status States::Read(int tensor, bool quantized, ValueId* value) {
   const TfLiteTensor& t = tensors_->tensor(tensor);
-  const bool has_integers = IsQuantized(t) || (t.type == kTfLiteInt16 && ScalesOf(t));
-  if (!has_integers) return tensors_->Computed(tensor, Only(Element::kFloat32), value);
+  if (!IsQuantized(t)) return tensors_->Computed(tensor, Only(Element::kFloat32), value);
   if (quantized) return tensors_->Floats(tensor, value);
   return Unsupported("its state '%s' is quantized %s; float32 is supported", NameOf(t),
                      TypeName(t.type));

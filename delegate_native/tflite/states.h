@@ -1,5 +1,5 @@
 // Variable tensors, which keep their numbers from one run to the next. A node reads what one holds
-// when it runs, and says what it leaves there. Integers stand for floats, also of 16 bits.
+// when it runs, and says what it leaves there. Integers stand for floats.
 #ifndef QUADRA_TFLITE_STATES_H_
 #define QUADRA_TFLITE_STATES_H_
 

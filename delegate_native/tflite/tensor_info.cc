@@ -19,6 +19,7 @@ bool ElementOf(TfLiteType type, Element* element) {
     case kTfLiteInt8: *element = Element::kInt8; return true;
     case kTfLiteUInt8: *element = Element::kUInt8; return true;
     case kTfLiteInt64: *element = Element::kInt64; return true;
+    case kTfLiteInt16: *element = Element::kInt16; return true;
     case kTfLiteFloat16: *element = Element::kFloat16; return true;
     default: return false;
   }
@@ -26,7 +27,7 @@ bool ElementOf(TfLiteType type, Element* element) {
 
 std::string NamesOf(Elements elements) {
   std::string names;
-  for (int i = static_cast<int>(Element::kInt64); i >= 0; --i) {
+  for (int i = static_cast<int>(Element::kInt16); i >= 0; --i) {
     const Element element = static_cast<Element>(i);
     if (!(elements & Only(element)) || element == Element::kFloat16) continue;
     const int before = elements & (Only(element) - 1);

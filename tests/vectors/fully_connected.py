@@ -48,6 +48,8 @@ CASES = [
     _case("rows_of_rank_3", (2, 3, 8), (5, 8)),
     _case("keeps_dims_rank_3", (2, 3, 8), (5, 8), keep_num_dims=True),
     _case("keeps_dims_rank_4", (2, 3, 4, 7), (6, 7), keep_num_dims=True),
+    _case("keeps_dims_rank_5", (2, 3, 2, 2, 7), (6, 7), activation="RELU", keep_num_dims=True),
+    _case("keeps_dims_rank_6", (2, 2, 1, 3, 2, 5), (9, 5), bias=False, keep_num_dims=True),
     _case("keeps_dims_rank_2", (3, 7), (6, 7), keep_num_dims=True),
     _case("relu", (2, 8), (5, 8), activation="RELU"),
     _case("relu6", (2, 8), (5, 8), activation="RELU6"),

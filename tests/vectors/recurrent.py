@@ -384,6 +384,6 @@ CASES = [
     # Now and then the CPU's numbers are of memory that nobody has written.
     _both("batch_major_merged", merges=True, time_major=False, batch=3).case(on_cpu=False),
     _lstm("rejected_no_activation", activation="NONE", fields=_REJECTED).case(),
-    _rejected_rnn("plain_int8_weights", "is int8; float32, or int8 and uint8 with a scale, is supported", _int8),
+    _rejected_rnn("plain_int8_weights", "is int8; float32, or int8, uint8 and int16 with a scale, is supported", _int8),
     _rejected_rnn("computed_weights", "is computed while the model runs", _int8, (4, 5)),
 ]

@@ -89,7 +89,7 @@ public class GpuDelegateFactory implements DelegateFactory {
       return "1".equals(values.get("is_precision_loss_allowed"));
     }
 
-    /** false leaves nodes with int8 and uint8 tensors to the CPU; true by default. */
+    /** false leaves nodes with int8, uint8 and int16 tensors to the CPU; true by default. */
     public Options setQuantizedModelsAllowed(boolean allowed) {
       return set("quantized_models_allowed", allowed ? "1" : "0");
     }
