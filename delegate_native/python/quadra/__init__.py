@@ -4,22 +4,28 @@ import quadra
 from ai_edge_litert.interpreter import Interpreter
 
 interpreter = Interpreter("model.tflite", experimental_delegates=[quadra.load_delegate(precision="f32")])
+
+quadra.install() makes it the GPU accelerator of LiteRT's CompiledModel, for every program in this Python environment.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
+import importlib.metadata
+import importlib.util
 import json
+import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["__version__", "accelerator", "library", "load_delegate", "report"]
+__all__ = ["__version__", "accelerator", "install", "library", "load_delegate", "report", "uninstall"]
 __version__ = "0.1.0"
 
 _LIBRARIES = Path(__file__).resolve().parent / "lib"
+_DELEGATE, _ACCELERATOR = "libquadra.so", "libLiteRtGpuAccelerator.so"  # LiteRT looks for the second one's name first
 _RUNTIMES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
 
@@ -32,15 +38,8 @@ def load_delegate(options: Mapping[str, object] | None = None, **more: object) -
     ValueError: an option is wrong. ImportError: there is no runtime, or no library. OSError: the library cannot be loaded.
     """
     words = {key: _word(value) for key, value in {**(options or {}), **more}.items()}
-    path = str(library())
-    try:
-        ctypes.CDLL(path)
-    except OSError as error:
-        here = f"{platform.system()} on {platform.machine()} with {' '.join(platform.libc_ver()) or 'an unknown libc'}"
-        raise OSError(
-            f"Quadra: load {path}: {error}; next: this is {here}; build the wheel on such a machine: `./inv wheel`"
-        ) from error
-    return _runtime().load_delegate(path, words)
+    _check_loads()
+    return _runtime().load_delegate(str(library()), words)
 
 
 def report(delegate: Any) -> dict[str, Any]:
@@ -60,13 +59,94 @@ def report(delegate: Any) -> dict[str, Any]:
 
 def library() -> Path:
     """libquadra.so, for any loader of external delegates. ImportError: it is not there."""
-    return _there("libquadra.so")
+    return _there(_DELEGATE)
 
 
 def accelerator() -> Path:
     """The folder with the accelerator for LiteRT's CompiledModel: `Environment.create(runtime_path=str(accelerator()))`.
     ImportError: it is not there."""
-    return _there("libLiteRtGpuAccelerator.so").parent
+    return _there(_ACCELERATOR).parent
+
+
+def install() -> Path:
+    """Makes Quadra the GPU accelerator of the installed ai-edge-litert: programs that use CompiledModel on the GPU run on it
+    unchanged. Prints what it did, and returns the accelerator's path there. Does no more the second time.
+
+    Two links to this package's libraries are put into the folder of ai_edge_litert. An update of either package keeps them.
+
+    ImportError: ai_edge_litert is not installed, or this package has no libraries. FileExistsError: another accelerator is
+    there; it stays. OSError: the libraries cannot be loaded, or that folder cannot be written.
+    """
+    folder, runtime = _litert()
+    accelerator()
+    _check_loads()
+    links = [folder / name for name in (_DELEGATE, _ACCELERATOR)]  # LiteRT finds the first by way of the second
+    for link in links:
+        if os.path.lexists(link) and not _is_ours(link):
+            raise FileExistsError(f"Quadra: install into {runtime}: {link} is not Quadra's; next: move it elsewhere")
+    new = [link for link in links if not _is_ours(link)]
+    try:
+        for link in links:
+            _point(link, _LIBRARIES / link.name)
+    except OSError as error:
+        for link in filter(_is_ours, new):
+            link.unlink()
+        do_next = "install both packages into an environment of your own (python -m venv), or pass"
+        do_next += " runtime_path=str(quadra.accelerator()) to Environment.create"
+        raise OSError(f"Quadra: install into {runtime}: {error}; next: {do_next}") from error
+    print(f"{runtime} runs models on the GPU with Quadra now: {links[1]}; quadra.uninstall() takes it away")
+    return links[1]
+
+
+def uninstall() -> None:
+    """Takes away what `install` put into ai_edge_litert, and prints what it did. A file that is not Quadra's stays.
+
+    ImportError: ai_edge_litert is not installed. OSError: its folder cannot be written.
+    """
+    folder, runtime = _litert()
+    there = [link for link in (folder / _ACCELERATOR, folder / _DELEGATE) if _is_ours(link)]
+    for link in there:
+        link.unlink()
+    print(f"{runtime} is without Quadra {'again' if there else 'already'}: {folder}")
+
+
+def _litert() -> tuple[Path, str]:
+    """The folder of the installed ai_edge_litert, and its name with its version for people."""
+    spec = importlib.util.find_spec("ai_edge_litert")
+    if not spec or not spec.submodule_search_locations:
+        raise ImportError("Quadra: find LiteRT: ai_edge_litert is not installed; next: `pip install ai-edge-litert`")
+    try:
+        version = importlib.metadata.version("ai-edge-litert")
+    except importlib.metadata.PackageNotFoundError:  # a nightly build has another name
+        version = "of an unknown version"
+    return Path(spec.submodule_search_locations[0]).resolve(), f"ai-edge-litert {version}"
+
+
+def _is_ours(link: Path) -> bool:
+    """Whether a file is a link that `install` made, maybe of a package that has gone since."""
+    return link.is_symlink() and Path(os.readlink(link)).parts[-3:] == ("quadra", "lib", link.name)
+
+
+def _point(link: Path, library: Path) -> None:
+    """Makes the link, in one step. It is relative, so that an environment may be moved as a whole."""
+    temporary = link.with_name(f".{link.name}.{os.getpid()}")
+    try:
+        temporary.symlink_to(os.path.relpath(library, link.parent))
+        os.replace(temporary, link)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _check_loads() -> None:
+    """OSError: the delegate's library cannot be loaded here."""
+    path = str(library())
+    try:
+        ctypes.CDLL(path)
+    except OSError as error:
+        here = f"{platform.system()} on {platform.machine()} with {' '.join(platform.libc_ver()) or 'an unknown libc'}"
+        raise OSError(
+            f"Quadra: load {path}: {error}; next: this is {here}; build the wheel on such a machine: `./inv wheel`"
+        ) from error
 
 
 def _there(name: str) -> Path:

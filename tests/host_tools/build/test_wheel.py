@@ -7,10 +7,12 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
 import re
 import sys
 import venv
 import zipfile
+from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -162,6 +164,102 @@ def test_what_is_missing_or_wrong_is_a_sentence(unpacked, tmp_path, monkeypatch)
         quadra.load_delegate()
 
 
+@pytest.fixture
+def installable(unpacked, tmp_path, monkeypatch):
+    """The wheel's module, and the folder of an ai_edge_litert that stands for the installed one."""
+    folder = tmp_path / "site" / "ai_edge_litert"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (tmp_path / "site" / "ai_edge_litert-9.8.7.dist-info").mkdir()
+    (tmp_path / "site" / "ai_edge_litert-9.8.7.dist-info" / "METADATA").write_text(
+        "Name: ai-edge-litert\nVersion: 9.8.7\n"
+    )
+    for name in [one for one in sys.modules if one.split(".")[0] == "ai_edge_litert"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return module_of(unpacked), folder
+
+
+def files_of(folder):
+    return {path.name: path.resolve() for path in folder.iterdir() if path.name not in ("__init__.py", "__pycache__")}
+
+
+def test_the_accelerator_is_installed_into_litert_and_taken_away_again(installable, unpacked, capsys):
+    quadra, folder = installable
+    both = {name: unpacked / "quadra" / "lib" / name for name in ("libquadra.so", ACCELERATOR)}
+    for _ in range(2):
+        assert quadra.install() == folder / ACCELERATOR and files_of(folder) == both
+        line = (
+            f"ai-edge-litert 9.8.7 runs models on the GPU with Quadra now: {folder / ACCELERATOR}; quadra.uninstall()"
+        )
+        assert line in capsys.readouterr().out
+    assert not any(Path(os.readlink(folder / name)).is_absolute() for name in both)
+    quadra.uninstall()
+    assert files_of(folder) == {} and "without Quadra again" in capsys.readouterr().out
+    quadra.uninstall()
+    assert "without Quadra already" in capsys.readouterr().out
+
+
+def test_a_link_to_a_package_that_has_gone_is_replaced_and_removed(installable, unpacked):
+    quadra, folder = installable
+    for do in (quadra.install, quadra.uninstall):
+        for name in ("libquadra.so", ACCELERATOR):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(f"/gone/quadra/lib/{name}")
+        do()
+        assert set(files_of(folder).values()) <= {
+            unpacked / "quadra" / "lib" / name for name in ("libquadra.so", ACCELERATOR)
+        }
+
+
+@pytest.mark.parametrize("name", ["libquadra.so", ACCELERATOR])
+def test_a_file_that_is_not_ours_stays(installable, name):
+    quadra, folder = installable
+    (folder / name).write_bytes(b"another accelerator")
+    with pytest.raises(FileExistsError, match=f"{name} is not Quadra's; next: move it elsewhere"):
+        quadra.install()
+    quadra.uninstall()
+    assert [path.name for path in folder.iterdir() if path.suffix == ".so"] == [name]
+    assert (folder / name).read_bytes() == b"another accelerator"
+
+
+def test_an_installation_that_fails_leaves_nothing(installable, monkeypatch):
+    """The second link cannot be made, as where a disk is full."""
+    quadra, folder = installable
+    replace = os.replace
+
+    def full(source, target):
+        if Path(target).name == ACCELERATOR:
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="install into ai-edge-litert 9.8.7: .*No space left.*next: .*runtime_path"):
+            quadra.install()
+        assert files_of(folder) == {}
+    quadra.install()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        with pytest.raises(OSError):
+            quadra.install()
+    assert set(files_of(folder)) == {"libquadra.so", ACCELERATOR}, "what was there before works on"
+
+
+def test_without_litert_or_a_library_that_loads_nothing_is_installed(installable, tmp_path, monkeypatch):
+    quadra, folder = installable
+    monkeypatch.setattr(quadra, "_LIBRARIES", tmp_path)
+    (tmp_path / ACCELERATOR).touch()
+    (tmp_path / "libquadra.so").write_bytes(b"for another machine")
+    with pytest.raises(OSError, match="Quadra: load "):
+        quadra.install()
+    assert files_of(folder) == {}
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    for do in (quadra.install, quadra.uninstall):
+        with pytest.raises(ImportError, match="ai_edge_litert is not installed; next: `pip install"):
+            do()
+
+
 @pytest.mark.slow
 def test_a_fresh_environment_runs_a_real_model_in_three_lines(made, model_path, tmp_path):
     """pip takes the wheel and what it needs; all nodes are on the GPU, and as right as the CPU. CompiledModel, too."""
@@ -182,3 +280,31 @@ made = CompiledModel.from_file("model.tflite", hardware_accel=HardwareAccelerato
 print(json.dumps([made.is_fully_accelerated()]))
 """
     assert judged(python, script, tmp_path) == [True]
+
+
+@pytest.mark.slow
+def test_litert_s_own_tools_run_on_quadra_once_it_is_installed(made, model_path, tmp_path):
+    """PyPI's litert-cli and the benchmark of the LiteRT that it asks for, unchanged. They run all of a model on the GPU, and
+    it is Quadra that does."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv" / "bin"
+    argv = [programs / "python", "-m", "pip", "install", "--no-input", made.path, "litert-cli==0.2.1"]
+    child_process.run(argv, timeout_s=_DEADLINE_S)
+    model = model_path("mediapipe/face_detection_short_range")
+
+    def run(*words):
+        env = {**cpu_drivers.settings(1), **cpu_drivers.caches(tmp_path), "QUADRA_DEBUG": "1"}
+        done = child_process.run(words, cwd=tmp_path, timeout_s=_DEADLINE_S, env=env, check=False)
+        return done.stdout + done.stderr
+
+    benchmark = [programs / "litert-benchmark", "--model", model, "--use_gpu", "--num_runs", "3"]
+    benchmark += ["--require_full_delegation", "--result_json", tmp_path / "result.json"]
+    assert "name=Quadra" not in run(*benchmark)
+    run(programs / "python", "-c", "import quadra; quadra.install()")
+    assert "Inference complete" in run(programs / "litert", "run", model, "--desktop", "--gpu")
+    (tmp_path / "result.json").unlink(missing_ok=True)
+    assert re.search(r"GPU accelerator\(libLiteRtGpuAccelerator.so\) registered", run(*benchmark))
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["accelerators"], result["fully_accelerated"]) == (["GPU"], True)
+    run(programs / "python", "-c", "import quadra; quadra.uninstall()")
+    assert "name=Quadra" not in run(*benchmark)
