@@ -442,7 +442,7 @@ def advise(
         advise.show(spec, found, note, terminal.console())
 
 
-_ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the path of a run folder."}
+_ONE_RUN = {"run": "`latest` (default), the id of a run or a prefix of it, a model (its newest run), or a path."}
 
 
 @task(help=_ONE_RUN)
@@ -460,7 +460,7 @@ def compare(c: Context, run: str = "latest") -> None:
 @task(
     iterable=["runs"],
     help={
-        "runs": "Two runs of one model: each as `latest`, an id or its beginning, or the path of a run folder.",
+        "runs": "Two runs of one model: each as `latest`, an id or a prefix of it, a model (its newest run), or a path.",
         "top": "How many rows of each table of plans to show (0: all).",
         "json": "Print one JSON document instead of tables: docs/run_folder.md.",
     },
@@ -518,10 +518,31 @@ def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
 
 
 @task(
+    iterable=["words"],
+    help={
+        "words": "NAME: a folder's name or a prefix of it, its model or suite, or bench, regress or parity.",
+        "top": "How many to list, the newest (0: all).",
+        "json": "Print one JSON document instead of the table: docs/run_folder.md.",
+        "all": "Remove each that a name fits, as all runs of a model; otherwise a name has to fit one only.",
+        "to": "Instead of names: remove the oldest until the others take no more than this: bytes, 300M, 2G (no default).",
+    },
+)
+def runs(c: Context, words: list[str], top: int = 20, json: bool = False, all: bool = False, to: str = "") -> None:
+    """List the runs, benches and regression runs that there are, with model, place, verdict, time and size; remove them.
+
+    `inv open NAME` shows one. Tasks that take a run take the same names: of several runs of one model the newest.
+    """
+    from host_tools.base import terminal
+    from host_tools.tasks import runs
+
+    runs.do(words, runs.Options(top, json, all, to), terminal.console())
+
+
+@task(
     name="open",
     help={
-        "run": "A run, a bench or a regression run: its name or a prefix of it, or a path; `latest` is the newest run (default:"
-        " whichever ended last).",
+        "run": "A run, a bench or a regression run: its name or a prefix of it, its model or suite, or a path; `latest` is the"
+        " newest run, bench the newest bench (default: whichever ended last).",
     },
 )
 def open_(c: Context, run: str = "") -> None:

@@ -287,6 +287,38 @@ class DiffDocument(File, kw_only=True):
     times: Annotated[list[TimeChange], Rows] = []
 
 
+# --- runs --json
+
+
+class RunsRow(Part, kw_only=True):
+    """A folder among the runs."""
+
+    name: Text
+    folder: Text
+    kind: Annotated[Literal["run", "bench", "regress", "parity"], Is("which task made it")]
+    subject: Annotated[Text, Is("its model, `N models`, or suite")]
+    place: Annotated[Text, Is("`host`, `jvm`, or a device")]
+    result: Annotated[
+        Text,
+        Is(
+            "`right`, `wrong`, `not judged`; of regression runs `passed`, `regressed`, `inconclusive`, `failed`; or how it ended: "
+            "`failed`, `crashed`, `timed out`, `interrupted`, `unfinished`; `damaged`: it cannot be read"
+        ),
+    ]
+    backend: Text = ""
+    precision: Text = ""
+    ended: Annotated[Count, Is("seconds since 1970")]
+    bytes: Annotated[Count, Is("of all its files")]
+
+
+class RunsDocument(File, kw_only=True):
+    """`inv runs list --json`."""
+
+    FILE = "runs list --json"
+    folder: Annotated[Text, Is("that has them")]
+    runs: Annotated[list[RunsRow], Rows, Is("the newest first")] = []
+
+
 def failure(error: QuadraError) -> Failure:
     """An error as a document has it."""
     parts = [shown(part)[: 1 << 16] for part in (error.tried, error.came_back, error.do_next)]
@@ -306,4 +338,4 @@ def text(document: File) -> str:
     return json.format(json.encode(plain(document)), indent=1).decode()
 
 
-DOCUMENTS: tuple[type[File], ...] = (RunDocument, BenchDocument, DiffDocument)
+DOCUMENTS: tuple[type[File], ...] = (RunDocument, BenchDocument, DiffDocument, RunsDocument)

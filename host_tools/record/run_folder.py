@@ -23,12 +23,11 @@ import msgspec
 import numpy as np
 
 from host_tools.base import portable, settings
-from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import FolderNotWritable, Misuse, QuadraError, not_written, shown
-from host_tools.record import reading, schema, spec as specs
+from host_tools.record import reading, run_names, schema, spec as specs
+from host_tools.record.run_names import LATEST
 
 PARTIAL = ".partial-"
-LATEST = "latest"
 CPU_MODEL = "cpu_model.tflite"  # for the CPU's interpreter, where the model has ops of the delegate alone
 COMPLETE: Final = "complete"  # the other states: failed, crashed, timed_out, interrupted
 K = TypeVar("K", bound=schema.Kept)
@@ -306,24 +305,17 @@ def _let_go(partial: Path) -> None:
 
 
 def find(name: str, runs_dir: Path) -> RunFolder:
-    """The run that `name` means: `latest`, an id, the beginning of one id, or a path."""
+    """The run that `name` means: `latest`, an id or a prefix of it, a model (its newest run), or a path."""
     as_path = Path(name).expanduser()
     for path in (runs_dir / name, as_path):
         if name and path.is_dir() and (path / "spec.json").exists():
             return RunFolder(path.resolve())
     known = list_ids(runs_dir)
-    fits = [run_id for run_id in known if name and run_id.startswith(name)]
-    if len(fits) == 1:
-        return RunFolder(runs_dir / fits[0])
-    if name and not fits and as_path.is_dir():
+    if name and as_path.is_dir() and not run_names.fitting(name, known):
         raise Misuse(f"find the run '{name}'", "that folder has no spec.json", "give the folder of a run, or its id")
     if not known:
         raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
-    came_back = f"{len(fits)} runs match" if fits else f"no folder of {runs_dir} has that name"
-    do_next = f"use `{LATEST}`, a path, or one of: {', '.join((fits or known)[-5:])}"
-    raise Misuse(
-        f"find the run '{name}'", came_back, do_next if fits else did_you_mean(name, [LATEST, *known], do_next)
-    )
+    return RunFolder(runs_dir / run_names.chosen(name, known, f"find the run '{name}'", str(runs_dir)))
 
 
 def list_ids(runs_dir: Path) -> list[str]:
@@ -385,3 +377,12 @@ def _point_latest(final: Path) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(final.name)
     os.replace(link, final.parent / LATEST)
+
+
+def renew_latest(runs_dir: Path) -> None:
+    """Points `latest` to the newest run there is, where the one that it named was removed."""
+    link, known = runs_dir / LATEST, list_ids(runs_dir)
+    if link.is_symlink() and not link.exists():
+        link.unlink()
+        if known:
+            _point_latest(runs_dir / known[-1])

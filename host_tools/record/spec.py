@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from host_tools.base.errors import Misuse
+from host_tools.record.run_names import part_of_name
 from host_tools.record.schema_fields import VERSION, Count, Is, Text, Words, plain
 
 BACKENDS = ("auto", "opencl", "gles", "null")
@@ -178,8 +179,7 @@ def new_run_id(model_name: str, now: float | None = None) -> str:
     """Sorts by time: 20261121-101530-042-selfie_segmentation (UTC, milliseconds)."""
     moment = time.time() if now is None else now
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
-    word = re.sub(r"[^A-Za-z0-9_.-]+", "_", model_name).strip("._-")[:60] or "model"
-    return f"{stamp}-{int(moment * 1000) % 1000:03d}-{word}"
+    return f"{stamp}-{int(moment * 1000) % 1000:03d}-{part_of_name(model_name) or 'model'}"
 
 
 def _one_of(what: str, value: str, words: tuple[str, ...]) -> None:

@@ -22,7 +22,7 @@ from host_tools.judge import bench_figures
 from host_tools.judge.bench_figures import Asked, Bench
 from host_tools.places import where
 from host_tools.places.place import Place, Show, some_ready
-from host_tools.record import machine, peer_names, printed, verdicts
+from host_tools.record import machine, peer_names, printed, run_names, verdicts
 from host_tools.request import from_arguments, models
 from host_tools.show import bench_page, bench_table
 from host_tools.tasks import bench_asked, lab_places, lanes
@@ -101,7 +101,7 @@ def measure(
     """
     failed = some_ready(places, asked.peers)
     places = [place for place in places if place.name not in failed]
-    folder = bench_asked.folder_of(resume) if resume else _new_folder()
+    folder = bench_asked.folder_of(resume) if resume else _new_folder(asked.models)
     facts = {place.name: machine.library_facts(place.delegate()) for place in places}
     digests = {one["sha256"] for one in facts.values()}
     finished = Finished.of(folder, digests)
@@ -128,6 +128,10 @@ def measure(
     return figures.bench()
 
 
-def _new_folder() -> Path:
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    return settings.make_folder(settings.read().runs_dir / f"bench-{stamp}", "QUADRA_RUNS_DIR")
+def _new_folder(words: Sequence[str]) -> Path:
+    """Named by the time, and by the model if there is only one."""
+    name = time.strftime("bench-%Y%m%d-%H%M%S", time.gmtime())
+    measured = {models.find(from_arguments.split(word)[0]).name for word in words}
+    if len(measured) == 1:
+        name += f"-{run_names.part_of_name(measured.pop()) or 'model'}"
+    return settings.make_folder(settings.read().runs_dir / name, "QUADRA_RUNS_DIR")

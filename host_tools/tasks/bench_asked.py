@@ -149,7 +149,7 @@ def _peers(beside: str, known: tuple[str, ...], do_next: str) -> tuple[str, ...]
 
 def folder_of(name: str) -> Path:
     """The bench of this name or path."""
-    return earlier_folder.of(name, "the bench", "inv bench")
+    return earlier_folder.of(name, "the bench", "bench")
 
 
 def _place_of(resume: str) -> str:

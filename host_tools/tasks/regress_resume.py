@@ -79,8 +79,8 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def find(name: str, suite: Suite, history: History) -> Earlier:
-    """The session that `name` means, a folder's name or path. Misuse where there is none, or its suite was another."""
-    folder = earlier_folder.of(name, "the session", "./inv regress")
+    """The session that `name` means, as earlier_folder reads it. Misuse where there is none, or its suite was another."""
+    folder = earlier_folder.of(name, "the session", "regress")
     tried = f"go on with the session {folder.name}"
     begun = history.begun(folder)
     if begun is None:

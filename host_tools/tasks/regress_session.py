@@ -20,6 +20,7 @@ from host_tools.judge.regression.history import BROKEN, INTERRUPTED, History
 from host_tools.judge.regression.session import Session
 from host_tools.judge.regression.suite import Cell, Suite
 from host_tools.places.place import Place, Show, some_ready
+from host_tools.record import run_names
 from host_tools.show import perfetto_trace, report
 from host_tools.tasks import lanes, regress_cells
 from host_tools.tasks.deal import All, Deal, Shared
@@ -44,7 +45,7 @@ def run(
     lab, of which each cell gets one; it says whether one is there. earlier: the session that goes on.
     """
     failed = some_ready(places, suite.peers)
-    folder = earlier.folder if earlier else _new_folder()
+    folder = earlier.folder if earlier else _new_folder(suite.name)
     with alone(folder):
         if earlier:
             earlier = find(str(folder), suite, history)  # another process may have gone on with it until now
@@ -152,12 +153,12 @@ def _look_up(case: Case, session: Session, history: History) -> None:
             case.missing = f"the baseline {session.baseline} has no such cell"
 
 
-def _new_folder() -> Path:
+def _new_folder(suite: str) -> Path:
     runs = settings.make_folder(settings.read().runs_dir, "QUADRA_RUNS_DIR")
     while True:
         now = time.time()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
-        folder = runs / f"regress-{stamp}-{int(now * 1000) % 1000:03d}"
+        folder = runs / f"regress-{stamp}-{int(now * 1000) % 1000:03d}-{run_names.part_of_name(suite) or 'suite'}"
         if not folder.exists():
             return settings.make_folder(folder, "QUADRA_RUNS_DIR")
         time.sleep(0.002)

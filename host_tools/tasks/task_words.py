@@ -27,8 +27,9 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
     "device": {"list": "", "start": "", "stop": "", "fault": "[FAULT...]", "faults": ""},
     "lab": {"scheduler": "", "worker": "[HOST:PORT]"},
     "plan": {"show": "[RUN|FILE]", "diff": "RUN|FILE RUN|FILE", "make": "MODEL"},
+    "runs": {"list": "[NAME...]", "remove": "[NAME...]"},  # remove takes --to instead of names
 }
-DEFAULTS = {"device": "list", "plan": "show"}  # the subcommand, where none is given
+DEFAULTS = {"device": "list", "plan": "show", "runs": "list"}  # the subcommand, where none is given
 # Options that only some subcommands take; the others take none of these.
 OPTIONS: dict[str, dict[str, Sequence[str]]] = {
     "cache": {"to": ["prune"], "top": ["show", "diff"]},
@@ -40,6 +41,7 @@ OPTIONS: dict[str, dict[str, Sequence[str]]] = {
         "texts": ["diff"],
         **{name: ["make"] for name in ("target", "precision", "backend", "out", "cache", "reader", "library")},
     },
+    "runs": {"top": ["list"], "json": ["list"], "all": ["remove"], "to": ["remove"]},
 }
 _ONE = re.compile(r"(\[)?([A-Z:|]+)(\.\.\.)?\]?")
 

@@ -31,7 +31,7 @@ from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
 from host_tools.phone.adb.choice import Found
-from host_tools.record import plan_view, profile, schema, verdicts
+from host_tools.record import plan_view, profile, run_list, schema, verdicts
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
     bench_table,
@@ -55,6 +55,7 @@ from host_tools.tasks import (
     list_models,
     overflow,
     parity,
+    runs,
 )
 from tests.host_tools import run_folders
 from tests.host_tools.analyse import test_beside
@@ -149,6 +150,18 @@ def runs_at_several_places(folder: Path, console: Console) -> None:
     run_account.table([made, made]).show(console)
     ended = [run_account.Ended("emulator-5554", made), run_account.Ended(HOSTILE, None, RunFailed("run", LONG, "wait"))]
     run_account.several(ended, console)
+
+
+@case
+def the_list_of_runs(folder: Path, console: Console) -> None:
+    entry = run_list.Entry(
+        folder / "20261126-174551-261-x", "run", MODEL, "host", "right", 1.7e9, 123456, "opencl", "f32"
+    )
+    other = replace(
+        entry, path=folder / "regress-20261126-174551-261-x", subject="nightly", place=HOSTILE, result="inconclusive"
+    )
+    strange = replace(entry, path=folder / "20261126-174551-261-y", subject=HOSTILE, backend=HOSTILE, result="damaged")
+    runs.show([entry, other, replace(entry, bytes=12345678901), strange], console)
 
 
 @case

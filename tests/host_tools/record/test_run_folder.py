@@ -46,7 +46,7 @@ def test_an_unknown_or_ambiguous_name_lists_runs(tmp_path):
     with pytest.raises(Misuse, match="holds no runs"):
         run_folder.find("latest", tmp_path / "none")
     ids = {run_folders.make(tmp_path, name=name).path.name for name in ("a", "b")}
-    with pytest.raises(Misuse, match="2 runs match") as caught:
+    with pytest.raises(Misuse, match="2 folders match") as caught:
         run_folder.find("20", tmp_path)
     assert all(run_id in str(caught.value) for run_id in ids)
     with pytest.raises(Misuse, match="no folder of"):

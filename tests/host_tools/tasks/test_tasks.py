@@ -128,7 +128,7 @@ def test_open_finds_benches_and_regression_runs_and_what_ended_last(capsys, mode
     assert "did you mean bench-20260101-000000" in inv(capsys, "open", "bench-20260101-000001")[2]
     (tmp_path / "runs" / "bench-20260103").mkdir()
     (tmp_path / "runs" / "bench-20260103" / "bench.html").write_text("a page")
-    assert "2 folders match" in inv(capsys, "open", "bench")[2]
+    assert "2 folders match" in inv(capsys, "open", "bench-2026")[2]
     assert "has no spec.json" in inv(capsys, "open", str(tmp_path))[2]
 
 

@@ -164,7 +164,7 @@ def test_a_session_whose_caller_was_killed_goes_on(cluster, suite, tmp_path):
         assert sum(len(host.ran) for host in made.values()) == 16, "there was nothing left"
         with regress_resume.alone(folder), pytest.raises(Misuse, match="another process runs this session"):
             regress(suite, lab, tmp_path, str(folder))
-    for wrong, reason in (("nowhere", "is no folder"), (str(tmp_path), "does not have it")):
+    for wrong, reason in (("nowhere", "no folder of"), (str(tmp_path), "does not have it")):
         with pytest.raises(Misuse, match=reason), History(settings.read().history) as history:
             regress_resume.find(wrong, suite, history)
     fewer = dataclasses.replace(suite, cells=suite.cells[1:])
