@@ -488,14 +488,14 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     from host_tools.base import terminal
     from host_tools.judge import judged
     from host_tools.record import profile
-    from host_tools.show import perfetto_trace, report
+    from host_tools.show import perfetto_trace, run_pages
 
     folder = _find_run(run)
     found, console = profile.read(folder), terminal.console()
     console.print(f"[bold]{escape(folder.spec().label)}[/], run {escape(folder.path.name)}")
     profile.show(found, console, top)
-    print(f"trace  {perfetto_trace.write(folder)}  (open it in ui.perfetto.dev)")
-    report.write(judged.judge(folder))  # which links to the trace
+    run_pages.write(judged.judge(folder))
+    print(f"trace  {folder.path / perfetto_trace.FILE}  (open it in ui.perfetto.dev)")
 
 
 @task(
@@ -508,13 +508,13 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
 def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
     """Write a run's HTML report again and print its path; or overlays per node for Model Explorer."""
     from host_tools.judge import judged
-    from host_tools.show import model_explorer as overlays, report
+    from host_tools.show import model_explorer as overlays, run_pages
 
     folder = _find_run(run)
     if model_explorer:
         print(*overlays.write(folder, Path(model_explorer).expanduser()), sep="\n")
         return
-    print(report.write(judged.judge(folder)))
+    print(run_pages.write(judged.judge(folder)))
 
 
 @task(

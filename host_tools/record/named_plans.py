@@ -56,4 +56,9 @@ def find(word: str) -> list[NamedPlan]:
         raise Misuse(
             f"find the plan '{word}'", error.came_back, f"give the path of a plan's file, or {error.do_next}"
         ) from error
+    return of_run(run)
+
+
+def of_run(run: RunFolder) -> list[NamedPlan]:
+    """The plans of a run, one per partition. Misuse: there are none, or they cannot be read."""
     return [NamedPlan(path, plan_view.read(path), run) for path in plan_view.of_run(run)]

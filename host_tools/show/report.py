@@ -2,6 +2,7 @@
 
 import io
 import re
+import shlex
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 from PIL import Image
 
-from host_tools.base import units  # fmt: skip
+from host_tools.base import installed, units  # fmt: skip
 from host_tools.base.errors import QuadraError
 from host_tools.base.units import number_text, size_text
 from host_tools.judge import compare, peers  # fmt: skip
@@ -104,6 +105,7 @@ def content(judged: Judged) -> dict[str, Any]:
         "inputs": inputs.describe(spec.inputs, (folder.optional(schema.Tensors) or schema.Tensors()).inputs),
         "free_sizes": _free_sizes(folder),
         "command": as_command.run(spec),
+        "show_plan": f"{installed.COMMAND} plan show {shlex.quote(spec.run_id)}",
         "runtimes": ["Quadra", *map(peer_names.label, spec.peers)],
         "status": status,
         "failed": status.state != run_folder.COMPLETE,
@@ -124,12 +126,21 @@ def content(judged: Judged) -> dict[str, Any]:
         "environment": folder.optional(schema.Environment),
         "device": device_condition.of(folder),
         "throttled": device_condition.THROTTLED,
-        "trace": TRACE,
-        "memory_map": MEMORY_MAP,
+        "links": [(text, name) for text, name in _links(folder) if folder.has(name)],
         "files": sorted(
             p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
         ),
     }
+
+
+def _links(folder: RunFolder) -> list[tuple[str, str]]:
+    """What there may be to look at besides the report, and its file."""
+    partitions = [path.name for path in folder.partitions()]
+    plans = [
+        (f"plan {index}" if len(partitions) > 1 else "plan", f"{name}/plan.quadra")
+        for index, name in enumerate(partitions)
+    ]
+    return [("memory over time", MEMORY_MAP), ("timeline, for ui.perfetto.dev", TRACE), *plans]
 
 
 def _free_sizes(folder: RunFolder) -> list[str]:

@@ -16,7 +16,7 @@ from host_tools.places.place import Place, Show, prepared
 from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.show import report, run_account, run_document
+from host_tools.show import run_account, run_document, run_pages
 from host_tools.show.run_account import Ended
 from host_tools.tasks import determinism_search
 
@@ -92,14 +92,14 @@ def run_shown(spec: RunSpec, place: Place, show: Show) -> Judged:
     except QuadraError as error:
         if error.kept:
             with contextlib.suppress(QuadraError):  # a page of what there was
-                report.write(judged.judge(RunFolder(error.kept)))
+                run_pages.write(judged.judge(RunFolder(error.kept)))
         raise
     if spec.same_inferences:
         determinism_search.find(folder, place, show)
     show("compare")
     found = judged.judge(folder)
     show("write the report")
-    report.write(found)
+    run_pages.write(found)
     return found
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from host_tools.base import browser, settings
 from host_tools.judge import judged
 from host_tools.record import run_folder, run_list, run_names
-from host_tools.show import bench_page, device_parity_page, report
+from host_tools.show import bench_page, device_parity_page, report, run_pages
 from host_tools.show.regression import page as regression_page
 
 _PAGES = (bench_page.FILE, regression_page.FILE, device_parity_page.FILE)
@@ -42,4 +42,4 @@ def _page_in(folder: Path) -> Path:
             return path.resolve()
     run = run_folder.find(str(folder), settings.read().runs_dir)
     page = run.path / report.FILE
-    return (page if page.is_file() else report.write(judged.judge(run))).resolve()
+    return (page if page.is_file() else run_pages.write(judged.judge(run))).resolve()

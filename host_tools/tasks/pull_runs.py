@@ -18,7 +18,7 @@ from host_tools.phone.state import readiness
 from host_tools.places import one_graph
 from host_tools.record import run_folder, spec as specs
 from host_tools.record.run_folder import RunFolder
-from host_tools.show import report
+from host_tools.show import run_pages
 
 
 def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]:
@@ -92,7 +92,7 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
     one_graph.keep(partial)
     folder = run_folder.finish(partial, "interrupted", "run")
     remote.remove()
-    report.write(judged.judge(folder))
+    run_pages.write(judged.judge(folder))
     return folder
 
 

@@ -12,8 +12,9 @@ from host_tools.base import terminal
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.judge import judged
 from host_tools.record import profile, run_folder, spec as specs
-from host_tools.show import report, run_account
+from host_tools.show import report, run_account, run_pages
 from tests.host_tools import run_folders
+from tests.host_tools.record import plans
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{7*7}}'
 
@@ -139,3 +140,21 @@ def test_dispatch_times_are_medians_and_the_rest_is_overhead(tmp_path):
 def test_a_run_without_profile_says_how_to_get_one(tmp_path):
     with pytest.raises(Misuse, match="--profile"):
         profile.read(run_folders.make(tmp_path))
+
+
+def test_the_report_links_to_the_memory_the_time_line_and_the_plan_of_its_run(tmp_path):
+    folder = run_folders.make(tmp_path)
+    (folder.path / "partition_0").mkdir()
+    plans.write(plans.PLAN, folder.path / "partition_0" / "plan.quadra")
+    html = run_pages.write(judged.judge(folder)).read_text()
+    for file in ("memory.html", "trace.pftrace", "partition_0/plan.quadra"):
+        assert f'<a href="{file}">' in html and (folder.path / file).stat().st_size > 100, file
+    assert f"plan show {folder.path.name}</code>" in html and '<a href="#request">command</a>' in html
+
+
+def test_a_report_links_to_nothing_that_could_not_be_written(tmp_path):
+    folder = run_folders.make(tmp_path)
+    (folder.path / "partition_0").mkdir()
+    (folder.path / "partition_0" / "plan.quadra").write_bytes(b"no plan")
+    html = run_pages.write(judged.judge(folder)).read_text()
+    assert '<a href="memory.html">' not in html and '<a href="trace.pftrace">' in html
