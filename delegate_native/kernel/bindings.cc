@@ -76,7 +76,7 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
   for (int i : bindings.joined) joined_texels += desc.constants[static_cast<size_t>(i)].floats / 4;
   for (size_t i = 0; i < desc.constants.size(); ++i) {
     const ConstantArg& constant = desc.constants[i];
-    const Cell cell = constant.CellOf(dialect.precision != Precision::kF32);
+    const Cell cell = constant.CellOf(StoresHalf(dialect.precision));
     if (!Holds(bindings.joined, i)) {
       bindings.constants.push_back(
           binder.Buffer(true, constant.floats / constant.width, constant.width, cell));

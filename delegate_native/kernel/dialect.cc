@@ -37,15 +37,6 @@ std::string Parts(const std::string& sources, Language language) {
 
 }  // namespace
 
-const char* NameOf(Precision precision) {
-  switch (precision) {
-    case Precision::kF32: return "f32";
-    case Precision::kF32F16: return "f32_f16";
-    case Precision::kF16: return "f16";
-  }
-  return "?";
-}
-
 std::string Prelude(const Dialect& dialect, const std::string& sources) {
   const Language language = dialect.language;
   const std::string functions = InLanguage(kLaneFunctions, language, false) +
@@ -55,10 +46,10 @@ std::string Prelude(const Dialect& dialect, const std::string& sources) {
     // Extensions come before anything else.
     return std::string("#version 310 es\n") +
            (dialect.image_units > 0 ? "#extension GL_EXT_texture_buffer : require\n" : "") +
-           "precision " + (dialect.precision == Precision::kF16 ? "mediump" : "highp") +
-           " float;\n" + kGlesPrelude + functions;
+           "precision " + (ComputesHalf(dialect.precision) ? "mediump" : "highp") + " float;\n" +
+           kGlesPrelude + functions;
   }
-  const bool half = dialect.precision != Precision::kF32;
+  const bool half = StoresHalf(dialect.precision);
   // A kernel that computes with floats may read what others keep as halfs.
   const bool has_halfs = sources.find("HALF4") != std::string::npos;
   const char* const wide = kHasCpuShapes ? kOpenClWide : "";

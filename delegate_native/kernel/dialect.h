@@ -10,15 +10,9 @@
 #include "delegate_native/base/group.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/kernel/kernel.h"
+#include "delegate_native/kernel/number_format.h"
 
 namespace quadra {
-
-enum class Language { kOpenCl, kGles };
-
-// How tensors and numbers are kept: F32 everywhere; half storage with float arithmetic; half for
-// both (where the device computes in half; sums stay float).
-enum class Precision { kF32, kF32F16, kF16 };
-const char* NameOf(Precision precision);
 
 // The language of a text, and how it may be written.
 struct Dialect {

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "delegate_native/base/cpu_shapes.h"
+#include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
 
 namespace quadra {
@@ -86,12 +87,85 @@ RenderedKernel Renderer::Run(const std::string& entry) {
   return std::move(out_);
 }
 
-void Renderer::AddArg(RenderedArg::Kind kind, size_t index, View view) {
-  RenderedArg arg;
-  arg.kind = kind;
-  arg.index = static_cast<int>(index);
-  arg.view = view;
-  out_.args.push_back(arg);
+Renderer::Argument Renderer::ArgumentOf(const std::string& name, View view, bool is_image,
+                                        Cell cell, int width, bool slices, bool read) const {
+  const MemoryKind memory = is_image                           ? MemoryKind::kImage
+                            : view != View::kMemory            ? MemoryKind::kTexelRow
+                            : cell == Cell::kHalf && width > 4 ? MemoryKind::kWideBuffer
+                                                               : MemoryKind::kBuffer;
+  return {name,
+          cell,
+          width,
+          slices,
+          read,
+          memory,
+          FormatOf(dialect_.language, dialect_.precision, memory, cell)};
+}
+
+std::string Renderer::Fill(const Argument& arg, const char* text, const char* at) {
+  Text made(text);
+  made.Set("i", at).Set("row", "((S) * $t_h + (Y)) * $t_w").Set("pixel", "(X), (S) * $t_h + (Y)");
+  made.Set("t", arg.name).Set("v", arg.slices ? "e_v" : "(VALUE)").Set("stored", arg.format.type);
+  made.Set("lanes", arg.width == 1 ? "" : Format("%d", arg.width)).Set("one", arg.width == 1);
+  made.Set("ints", arg.cell >= Cell::kInt).Set("read", arg.read).Set("slices", arg.slices);
+  return made.Set("plane", at == arg.format.place);
+}
+
+void Renderer::AddArgument(RenderedArg::Kind kind, size_t index, View view, const Argument& arg) {
+  RenderedArg made;
+  made.kind = kind;
+  made.index = static_cast<int>(index);
+  made.view = view;
+  out_.args.push_back(made);
+  Declare(arg.memory, arg.read, Fill(arg, arg.format.declaration, ""));
+}
+
+void Renderer::DeclareTensor(size_t i) {
+  const TensorArg& tensor = desc_.tensors[i];
+  const TensorLayout& layout = layouts_[i];
+  const bool slices = layout.kind != Kind::kDenseBuffer, read = tensor.access == Access::kRead;
+  const bool is_image = layout.kind == Kind::kSlicesImage2d;
+  const View view = bindings_.tensors[i];
+  const Argument arg =
+      ArgumentOf(tensor.name, view, is_image, layout.cell, slices ? 4 : 1, slices, read);
+  const NumberFormat& format = arg.format;
+  AddArgument(RenderedArg::Kind::kTensor, i, view, arg);
+  if (read) {
+    Define(tensor.name, slices ? "read_$t(X, Y, S)" : "read_$t(I)",
+           Fill(arg, format.read, slices ? format.place : "I"));
+    if (slices) DefineWalk(tensor.name, is_image, Fill(arg, format.read, format.walk));
+  } else if (slices) {
+    Define(tensor.name, "write_$t(VALUE, X, Y, S)",
+           WriteText(i, Fill(arg, format.write, format.place) + ";"));
+  } else {
+    Define(tensor.name, "write_$t(VALUE, I)", Fill(arg, format.write, "I"));
+  }
+  DefineWideTensor(i);
+}
+
+// A constant that lies behind others in their region is read from there on.
+void Renderer::DeclareConstant(size_t i) {
+  const ConstantArg& constant = desc_.constants[i];
+  const std::vector<int>& joined = bindings_.joined;
+  const auto at = std::find(joined.begin(), joined.end(), static_cast<int>(i));
+  const bool is_behind = at != joined.end() && at != joined.begin();
+  const View view = bindings_.constants[i];
+  const Argument arg =
+      ArgumentOf(is_behind ? desc_.constants[static_cast<size_t>(joined[0])].name : constant.name,
+                 view, false, constant.CellOf(StoresHalf(dialect_.precision)), constant.width,
+                 /*slices=*/false, /*read=*/true);
+  std::string index = "I";
+  if (is_behind) {
+    int64_t before = 0;
+    for (auto j = joined.begin(); j != at; ++j)
+      before += desc_.constants[static_cast<size_t>(*j)].floats / 4;
+    index = "(I) + " + constant.name + "_first";
+    DeclareInt(constant.name + "_first", static_cast<int>(before));
+  } else {
+    AddArgument(RenderedArg::Kind::kConstant, i, view, arg);
+  }
+  Define(constant.name, "read_$t(I)", Fill(arg, arg.format.read, index.c_str()));
+  DefineWideConstant(i);
 }
 
 void Renderer::DeclareInt(const std::string& name, int value) {

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/bindings.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/kernel/kernel.h"
+#include "delegate_native/kernel/number_format.h"
+#include "delegate_native/kernel/text.h"
 
 namespace quadra {
 
@@ -22,25 +25,23 @@ class Renderer {
         dialect_(dialect),
         body_(desc.body),
         epilogue_(desc.epilogue),
-        half_constants_(dialect.precision != Precision::kF32) {}
+        bindings_(BindingsOf(desc, layouts, dialect)) {}
   virtual ~Renderer() = default;
 
   RenderedKernel Run(const std::string& entry);
 
  protected:
-  virtual void DeclareTensor(size_t i) = 0;
-  virtual void DeclareConstant(size_t i) = 0;
+  virtual void Declare(MemoryKind memory, bool read, const std::string& declaration) = 0;
   virtual void DeclareNumber(const std::string& name, bool is_float) = 0;
   virtual std::string Assemble(const std::string& entry) = 0;
+  // The words that only wide kernels use.
+  virtual void DefineWideTensor(size_t /*i*/) {}
+  virtual void DefineWideConstant(size_t /*i*/) {}
 
-  void AddArg(RenderedArg::Kind kind, size_t index, View view);
   void DeclareInt(const std::string& name, int value);
   // A macro ("read_$t(I)") and its text, in both of which $t is the name of a tensor or constant.
   void Define(const std::string& name, const char* macro, const std::string& text);
-  // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
-  // is the text of a read at P.
-  void DefineWalk(const std::string& name, bool is_image, const std::string& fetch);
-  // The type of four numbers of a tensor.
+  // Four numbers of a tensor.
   static const char* TypeOf(const TensorLayout& layout) {
     return layout.is_int() ? "ivec4" : "vec4";
   }
@@ -61,15 +62,34 @@ class Renderer {
   const std::vector<TensorLayout>& layouts_;
   const Dialect& dialect_;
   const std::string body_, epilogue_;
-  const bool half_constants_;
+  const Bindings bindings_;
   RenderedKernel out_;
   std::string macros_, undefs_;
   bool flat_ = false;
 
  private:
+  // A tensor or constant, whose elements are vectors of `width` numbers.
+  struct Argument {
+    const std::string& name;
+    Cell cell;
+    int width;
+    bool slices, read;
+    MemoryKind memory;
+    const NumberFormat& format;
+  };
+  Argument ArgumentOf(const std::string& name, View view, bool is_image, Cell cell, int width,
+                      bool slices, bool read) const;
+  // A text of its format, where an element's place is `at`.
+  static std::string Fill(const Argument& arg, const char* text, const char* at);
+  void AddArgument(RenderedArg::Kind kind, size_t index, View view, const Argument& arg);
+  void DeclareTensor(size_t i);
+  void DeclareConstant(size_t i);
+  // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
+  // is the text of a read at P.
+  void DefineWalk(const std::string& name, bool is_image, const std::string& fetch);
   bool HasSteps(size_t tensor) const;
   // Whether a program's pointers are to halfs.
-  bool HalfLanes() const { return dialect_.precision != Precision::kF32; }
+  bool HalfLanes() const { return StoresHalf(dialect_.precision); }
   std::string WideSteps() const;
   // Four pixels of an operand that the steps read at a place; nothing where that is not known.
   std::string WideRead(const std::string& tensor, const std::string& place) const;

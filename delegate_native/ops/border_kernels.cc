@@ -93,7 +93,7 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
   }
   // Large numbers of an input are masks: infinite ones would make NaN of rows that are left out.
   const bool in_half =
-      context.precision != Precision::kF32 && !made.float32 && !dequantize && IsFloat(made.element);
+      StoresHalf(context.precision) && !made.float32 && !dequantize && IsFloat(made.element);
   if (in_half) type = "sum4_t", vector = "vec4", value = "within_half(v)";
   std::string quads;
   if (kHasCpuShapes && !in_half && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {

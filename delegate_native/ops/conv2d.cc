@@ -112,7 +112,7 @@ void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
   WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
   const int vectors = CeilDiv(conv.out.c, tile.lanes);
   if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
-  tile.halves = context.precision != Precision::kF32;
+  tile.halves = StoresHalf(context.precision);
   if (conv.pointwise() && conv.groups == 1 && conv.plane_as_row) {
     WideTile run = tile;
     if (run.vectors == 1) run.pixels *= 2;

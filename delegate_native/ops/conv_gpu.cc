@@ -346,7 +346,7 @@ int SlicesAtOnce(const KernelContext& context, const Conv& conv) {
   const int lanes = 4 * 4;  // output channels are filled up to a tile's
   const int64_t floats = PackedFloats(conv, lanes, 4) + AlignUp(conv.out.c, lanes);
   const int64_t by_bytes =
-      context.gpu->max_buffer_bytes / (floats * (context.precision == Precision::kF32 ? 4 : 2));
+      context.gpu->max_buffer_bytes / (floats * (StoresHalf(context.precision) ? 2 : 4));
   const int64_t taps = std::max(1, conv.taps());
   const int64_t by_trips = kMostTrips / taps - 2;
   return static_cast<int>(std::min<int64_t>(slices, std::min(by_bytes, by_trips)));

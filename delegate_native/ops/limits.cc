@@ -63,7 +63,7 @@ class Check {
   }
 
   const char* Helps(bool halved) const {
-    const bool full = context_.precision == Precision::kF32;
+    const bool full = !StoresHalf(context_.precision);
     return full && halved ? QUADRA_TEXT("half storage (precision f32_f16) or a smaller input helps")
                           : "a smaller input helps";
   }
@@ -93,7 +93,7 @@ class Check {
     int64_t together = 0;
     for (size_t i = 0; i < desc_.constants.size(); ++i) {
       const ConstantArg& constant = desc_.constants[i];
-      const bool half = constant.CellOf(context_.precision != Precision::kF32) == Cell::kHalf;
+      const bool half = constant.CellOf(StoresHalf(context_.precision)) == Cell::kHalf;
       const int64_t bytes = constant.floats * (half ? 2 : 4);
       const bool is_joined = std::count(joined.begin(), joined.end(), static_cast<int>(i)) > 0;
       if (is_joined) together += bytes;

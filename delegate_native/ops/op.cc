@@ -163,7 +163,7 @@ TensorLayout KernelContext::LayoutOf(const Shape& shape, Element element, bool c
   TensorLayout layout;
   const bool image = !constant && StorageOf(shape) == Storage::kImage2d;
   layout.kind = image ? TensorLayout::Kind::kSlicesImage2d : TensorLayout::Kind::kSlicesBuffer;
-  layout.cell = CellOf(element, precision != Precision::kF32 && !float32);
+  layout.cell = CellOf(element, StoresHalf(precision) && !float32);
   layout.shape = shape;
   return layout;
 }
@@ -180,7 +180,7 @@ Dialect KernelContext::DialectOf() const {
   Dialect dialect;
   dialect.language = gpu->api == Api::kGles ? Language::kGles : Language::kOpenCl;
   // Where half arithmetic is none, only storage is half.
-  const bool no_half = precision == Precision::kF16 && !gpu->supports_fp16;
+  const bool no_half = ComputesHalf(precision) && !gpu->supports_fp16;
   dialect.precision = no_half ? Precision::kF32F16 : precision;
   if (gpu->reads_buffers_as_images) {
     dialect.image_units = gpu->max_image_units;

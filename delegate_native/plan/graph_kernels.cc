@@ -23,7 +23,7 @@ Status AddKernels(const KernelContext& context, const Graph& graph, int index, G
     kernel.variant = {node.float32, node.plain};
     kernel.outlined = own.gpu->is_cpu() && kernel.shared.empty() && !node.plain;
     for (ConstantArg& constant : kernel.constants) {
-      constant.half = constant.CellOf(own.precision != Precision::kF32) == Cell::kHalf;
+      constant.half = constant.CellOf(StoresHalf(own.precision)) == Cell::kHalf;
     }
     made->kernels.push_back(std::move(kernel));
     made->nodes.push_back(index);
