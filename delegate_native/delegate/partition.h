@@ -12,7 +12,7 @@
 
 namespace quadra {
 
-// What a partition is made with after the delegate was applied.
+// The backend and options of a partition that is made after the delegate was applied.
 struct PartitionMaker {
   std::shared_ptr<Backend> backend;
   SessionOptions options;
@@ -37,7 +37,7 @@ struct Partition {
   // In a partition from saved verdicts, or with a maker: the model that it is imported from, if
   // ever.
   std::shared_ptr<ModelNodes> model;
-  // Of nodes that no interpreter is to run. The session is made if one runs them all the same.
+  // For nodes that no interpreter is to run. The session is made if one runs them all the same.
   std::shared_ptr<const PartitionMaker> maker;
   bool allows_quantized = true;
 

@@ -55,7 +55,7 @@ bool IsBounded(const Attributes& clamp) {
   return std::fabs(clamp.Float("low")) <= kLargestHalf && clamp.Float("high") <= kLargestHalf;
 }
 
-// Of floats that 16 bits stand for.
+// Whether a grid has more than 8 bits.
 bool IsWideGrid(const Attributes& grid) {
   return grid.Has("high") && grid.Float("high") - grid.Float("low") > 255.0f;
 }
