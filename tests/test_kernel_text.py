@@ -165,7 +165,7 @@ def test_a_sample_compiles_with_compilers_of_other_makers(store, target_of, name
 
 
 def test_the_functions_are_found():
-    assert {"above", "below", "bounded", "onto_grid", "max"} <= FUNCTIONS
+    assert {"above", "below", "bounded", "requantize", "max"} <= FUNCTIONS
     assert _DECLARED.findall("src_at below = down_src(1);\n  vec4 row;\nint a, b;") == ["below", "row", "a"]
 
 

@@ -27,7 +27,7 @@ LLVMPIPE = {"api": "gles", "flat_group": 64, "compiles_at_dispatch": True, "read
             "max_image_units": 32, "max_storage_blocks": 16, "max_output_resources": 48}  # fmt: skip
 _KERNEL = re.compile(r"\d+_(?:conv2d|conv2d_split|depthwise_conv2d|winograd_[a-z_]+)\.comp$")
 # Results on a quantised tensor's grid differ by one call; test_quantized.py has them.
-_GRID = re.compile(r"onto_grid\((\w+), inverse, scale, low, high\)")
+_GRID = re.compile(r"requantize\((\w+), inverse, scale, low, high\)")
 _BODY = re.compile(r"^int (?:global_x|flat_place) = .*?;\n(.*)\Z", re.MULTILINE | re.DOTALL)
 
 

@@ -26,7 +26,7 @@ class Trial {
     const std::string key = VerdictsKey();
     Attempt kept;
     if (!key.empty()) {
-      const Status status = Recall(key, &kept);
+      const Status status = Restore(key, &kept);
       if (status.ok()) return kept;
       Log(2, "verdicts: %s", status.message().c_str());
     }
@@ -52,7 +52,7 @@ class Trial {
   }
 
   // The attempt of an earlier start. Not ok: why one must be made anew.
-  Status Recall(const std::string& key, Attempt* kept) const {
+  Status Restore(const std::string& key, Attempt* kept) const {
     PlanBytes file;
     const fb::Verdicts* saved;
     QUADRA_RETURN_IF_ERROR(cache_.LoadVerdicts(key, &file, &saved));
@@ -77,7 +77,7 @@ class Trial {
     if (const flatbuffers::String* why = saved->miscompiled()) {
       kept->status = Status(Code::kMiscompiled, why->str());
     }
-    subgraph_.model->Keep(*context_);
+    subgraph_.model->CopyContext(*context_);
     return Status();
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 // ---- callbacks of the interpreter; the one place that turns Status into TfLiteStatus ----
 
-TfLiteStatus Answer(TfLiteContext* context, const Status& status) {
+TfLiteStatus ToTfLiteStatus(TfLiteContext* context, const Status& status) {
   if (status.ok()) return kTfLiteOk;
   if (context->ReportError) {
     context->ReportError(context, "Quadra: %s: %s. ", CodeName(status.code()),
@@ -38,13 +38,14 @@ Partition* PartitionOf(const TfLiteNode* node) {
 TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
   Partition* partition = PartitionOf(node);
   if (!partition) {
-    return Answer(context, Internal("the interpreter made other partitions than it announced"));
+    return ToTfLiteStatus(context,
+                          Internal("the interpreter made other partitions than it announced"));
   }
-  return Answer(context, partition->Prepare(context));
+  return ToTfLiteStatus(context, partition->Prepare(context));
 }
 
 TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
-  return Answer(context, PartitionOf(node)->Invoke(context));
+  return ToTfLiteStatus(context, PartitionOf(node)->Invoke(context));
 }
 
 TfLiteRegistration Registration(const char* name) {
@@ -59,7 +60,7 @@ TfLiteRegistration Registration(const char* name) {
 }
 
 TfLiteStatus ApplyDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
-  return Answer(context, Delegate::From(delegate)->Apply(context));
+  return ToTfLiteStatus(context, Delegate::From(delegate)->Apply(context));
 }
 
 // Which subgraph of the model this is; the context itself does not tell.
@@ -169,7 +170,7 @@ Status Delegate::TakeUnrun(TfLiteContext* context) {
   auto model = std::make_shared<ModelNodes>();
   QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
   const IntArray nodes = MakeIntArray(model->plan);
-  model->Keep(*context);
+  model->CopyContext(*context);
   if (!maker_) {
     maker_ = std::make_shared<PartitionMaker>(
         PartitionMaker{gpu.backend, SessionOptionsFor(options_, gpu)});
@@ -262,8 +263,8 @@ Status Delegate::Replace(TfLiteContext* context, const IntArray& nodes) {
   const TfLiteRegistration kernel = Registration(unrun_ ? kUnrunKernel : "QuadraDelegate");
   if (!nodes) return Internal("out of memory");
   if (nodes->size == 0) return Status();
-  if (context->ReplaceNodeSubsetsWithDelegateKernels(context, kernel, nodes.get(),
-                                                     &c_delegate_) != kTfLiteOk) {
+  if (context->ReplaceNodeSubsetsWithDelegateKernels(context, kernel, nodes.get(), &c_delegate_) !=
+      kTfLiteOk) {
     return Internal("the interpreter could not replace nodes: %d", nodes->size);
   }
   return Status();

@@ -12,7 +12,7 @@ namespace {
 using ReportError = void (*)(const char*);
 
 // False and a sentence where it is not ok.
-bool Answer(const Status& status, ReportError report_error) {
+bool Report(const Status& status, ReportError report_error) {
   if (!status.ok() && report_error) report_error(("Quadra: " + status.message()).c_str());
   return status.ok();
 }
@@ -21,7 +21,7 @@ bool Answer(const Status& status, ReportError report_error) {
 TfLiteDelegate* Create(Status status, Options options, const VerdictListener& listener,
                        ReportError report_error) {
   if (status.ok()) status = CheckOptions(options);
-  if (!Answer(status, report_error)) return nullptr;
+  if (!Report(status, report_error)) return nullptr;
   return (new Delegate(std::move(options), listener))->c_delegate();
 }
 
@@ -75,13 +75,13 @@ void QuadraDelegateDelete(TfLiteDelegate* delegate) {
 int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor, const QuadraBuffer* buffer,
                              void (*report_error)(const char*)) {
   if (!delegate) return 0;
-  return quadra::Answer(quadra::Delegate::From(delegate)->BindBuffer(tensor, buffer), report_error);
+  return quadra::Report(quadra::Delegate::From(delegate)->BindBuffer(tensor, buffer), report_error);
 }
 
 int QuadraDelegateTakesBuffer(TfLiteDelegate* delegate, int tensor, const QuadraBuffer* buffer,
                               void (*report_error)(const char*)) {
   if (!delegate || !buffer) return 0;
-  return quadra::Answer(quadra::Delegate::From(delegate)->CheckBuffer(tensor, *buffer),
+  return quadra::Report(quadra::Delegate::From(delegate)->CheckBuffer(tensor, *buffer),
                         report_error);
 }
 
@@ -103,7 +103,7 @@ QuadraGpuBuffer* QuadraGpuBufferCreate(void* context, void* handle, size_t bytes
   auto made = std::make_unique<QuadraGpuBuffer>();
   const quadra::Status status =
       quadra::MakeOpenClMemory(context, handle, bytes, &made->backend, &made->memory);
-  return quadra::Answer(status, report_error) ? made.release() : nullptr;
+  return quadra::Report(status, report_error) ? made.release() : nullptr;
 }
 
 void QuadraGpuBufferDelete(QuadraGpuBuffer* buffer) { delete buffer; }

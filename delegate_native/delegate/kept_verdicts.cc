@@ -75,9 +75,9 @@ Status Misfit() { return Unsupported("they do not fit the model"); }
 
 // The inputs or outputs of a partition, with six sizes and a rank for each.
 Status ReadPorts(const TfLiteContext& context, const flatbuffers::Vector<int32_t>& tensors,
-                 const int* sizes, const int* ranks, std::vector<Port>* ports) {
+                 const int* sizes, const int* ranks, std::vector<IoTensor>* ports) {
   for (int tensor : tensors) {
-    Port port;
+    IoTensor port;
     port.rank = *ranks++;
     port.shape = ShapeOf(sizes, kMostRank);
     const bool is_empty = std::any_of(sizes, sizes + kMostRank, [](int size) { return size < 1; });
@@ -129,8 +129,8 @@ void SaveVerdicts(const ModelCache& cache, const std::string& key,
     const Partition& partition = *partitions[i];
     const Session& session = *partition.session;
     std::vector<int> sizes, ranks;
-    for (const std::vector<Port>* ports : {&session.inputs(), &session.outputs()}) {
-      for (const Port& port : *ports) {
+    for (const std::vector<IoTensor>* ports : {&session.inputs(), &session.outputs()}) {
+      for (const IoTensor& port : *ports) {
         for (int axis = kFirstAxis; axis < 4; ++axis) sizes.push_back(port.shape.axis(axis));
         ranks.push_back(port.rank);
       }
@@ -162,7 +162,7 @@ Status ReadPartition(const fb::PartitionRecord& saved, const TfLiteContext& cont
   const size_t read = saved.inputs()->size(), all = read + saved.outputs()->size();
   if (saved.ranks()->size() != all || saved.sizes()->size() != kMostRank * all) return Misfit();
   const int *sizes = saved.sizes()->data(), *ranks = saved.ranks()->data();
-  std::vector<Port> inputs, outputs;
+  std::vector<IoTensor> inputs, outputs;
   QUADRA_RETURN_IF_ERROR(ReadPorts(context, *saved.inputs(), sizes, ranks, &inputs));
   QUADRA_RETURN_IF_ERROR(
       ReadPorts(context, *saved.outputs(), sizes + kMostRank * read, ranks + read, &outputs));
@@ -171,13 +171,13 @@ Status ReadPartition(const fb::PartitionRecord& saved, const TfLiteContext& cont
   Assign(*saved.outputs(), &partition->output_tensors);
   partition->states = saved.states();
   partition->only_shapes = saved.only_shapes();
-  const auto ends = [](int count, const std::vector<Port>& ports) {
+  const auto ends = [](int count, const std::vector<IoTensor>& ports) {
     return count >= 0 && static_cast<size_t>(count) <= ports.size();
   };
   if (!ends(partition->states, outputs) || !ends(partition->only_shapes, inputs)) return Misfit();
   partition->session = std::make_unique<Session>(std::move(inputs), partition->only_shapes,
                                                  std::move(outputs), backend, options);
-  return partition->session->Recall(saved.graph_hash()->str());
+  return partition->session->Restore(saved.graph_hash()->str());
 }
 
 }  // namespace quadra

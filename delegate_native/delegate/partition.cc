@@ -155,7 +155,7 @@ void Assign(const TfLiteIntArray& from, std::vector<int>* to) {
   to->assign(from.data, from.data + from.size);
 }
 
-size_t BytesOf(const Port& port) {
+size_t BytesOf(const IoTensor& port) {
   return static_cast<size_t>(port.shape.elements()) * BytesOf(port.element);
 }
 
@@ -236,7 +236,7 @@ Status Partition::PrepareSession(TfLiteContext* context) {
     if (shapes.back().elements() < 1) empty = tensor, empty_shape = shapes.back();
   }
   QUADRA_RETURN_IF_ERROR(ImportIfNeeded(&shapes));
-  std::vector<Port> of_nothing;
+  std::vector<IoTensor> of_nothing;
   is_empty = empty >= 0;
   if (is_empty) {
     const Status status =
@@ -249,7 +249,7 @@ Status Partition::PrepareSession(TfLiteContext* context) {
     QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
   }
   for (size_t i = 0; i < output_tensors.size(); ++i) {
-    const Port& output = is_empty ? of_nothing[i] : session->outputs()[i];
+    const IoTensor& output = is_empty ? of_nothing[i] : session->outputs()[i];
     TfLiteTensor* tensor = &context->tensors[output_tensors[i]];
     if (tensor->is_variable) continue;  // the nodes leave as many numbers as they found
     QUADRA_RETURN_IF_ERROR(Resize(context, tensor, output.shape, output.rank, output.element));
@@ -262,7 +262,7 @@ void Partition::Offer(TfLiteContext* context) const {
   if (!is_whole_model || !buffers->source.offer) return;
   const QuadraBufferKind kind = KindFor(session->backend());
   const auto offer = [&](const std::vector<int>& tensors, size_t count,
-                         const std::vector<Port>& ports) {
+                         const std::vector<IoTensor>& ports) {
     for (size_t i = 0; i < count; ++i) {
       // A runtime makes the host's buffers as large as the model says, which may not know.
       const size_t said = context->tensors[tensors[i]].bytes;
@@ -306,12 +306,12 @@ Status Partition::ImportBuffer(QuadraBuffer* buffer) {
 Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) {
   QUADRA_RETURN_IF_ERROR(CheckKind(session->backend(), buffer.kind));
   const auto find = [&](const std::vector<int>& tensors, size_t count,
-                        const std::vector<Port>& ports) {
+                        const std::vector<IoTensor>& ports) {
     const auto end = tensors.begin() + static_cast<std::ptrdiff_t>(count);
     const auto found = std::find(tensors.begin(), end, tensor);
     return found == end ? nullptr : &ports[static_cast<size_t>(found - tensors.begin())];
   };
-  const Port* port = find(input_tensors, inputs_read(), session->inputs());
+  const IoTensor* port = find(input_tensors, inputs_read(), session->inputs());
   if (!port) port = find(output_tensors, output_tensors.size(), session->outputs());
   if (!port) return Unsupported("the tensor is no input and no output of a partition");
   QuadraBuffer imported = buffer;
@@ -319,8 +319,8 @@ Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) {
   return Unsupported("it has %zu bytes; the tensor has %zu", buffer.bytes, BytesOf(*port));
 }
 
-Status Partition::FindBuffer(TfLiteContext* context, int index, const Port& port, bool is_output,
-                             QuadraBuffer* found) {
+Status Partition::FindBuffer(TfLiteContext* context, int index, const IoTensor& port,
+                             bool is_output, QuadraBuffer* found) {
   const TfLiteTensor& tensor = context->tensors[index];
   const size_t bytes = BytesOf(port);
   const char* name = tensor.name ? tensor.name : "";
@@ -358,7 +358,8 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   PortObjects objects;
   objects.inputs.resize(inputs.size());
   objects.outputs.resize(outputs.size());
-  const auto find = [&](int tensor, const Port& port, bool is_output, void** object, void** host) {
+  const auto find = [&](int tensor, const IoTensor& port, bool is_output, void** object,
+                        void** host) {
     QuadraBuffer found{};
     QUADRA_RETURN_IF_ERROR(FindBuffer(context, tensor, port, is_output, &found));
     const bool is_fence = found.event_kind == QUADRA_EVENT_FENCE_FD;

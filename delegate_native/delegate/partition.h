@@ -61,7 +61,7 @@ struct Partition {
  private:
   size_t inputs_read() const { return input_tensors.size() - static_cast<size_t>(only_shapes); }
   bool HasUnknownSizes(const TfLiteContext* context) const;
-  Status FindBuffer(TfLiteContext* context, int index, const Port& port, bool is_output,
+  Status FindBuffer(TfLiteContext* context, int index, const IoTensor& port, bool is_output,
                     QuadraBuffer* found);
   Status ImportBuffer(QuadraBuffer* buffer);
   Status InvokeSession(TfLiteContext* context, Events* events);

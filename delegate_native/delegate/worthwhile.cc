@@ -22,7 +22,7 @@ bool Contains(const TfLiteIntArray& list, int number) {
 
 // Nobody but this delegate can run it: the interpreter has a place holder for a custom op that no
 // kernel was registered for.
-bool IsForeign(const TfLiteRegistration& registration) {
+bool LacksKernel(const TfLiteRegistration& registration) {
   return registration.builtin_code == kTfLiteBuiltinCustom && !registration.prepare &&
          !registration.init;
 }
@@ -106,28 +106,28 @@ class Estimate {
   const KnownTensors& known_;
 };
 
-struct Weighed {
+struct PartitionCost {
   const TfLiteDelegateParams* partition;
   int work = 0;  // nodes that compute
-  bool is_foreign = false;
+  bool lacks_kernel = false;
   double cpu_us = 0;
   double border_us = 0;
   std::string reason;  // why it is not worth it
 };
 
-Weighed Weigh(const Estimate& estimate, const ModelNodes& model,
-              const std::vector<Verdict>& verdicts, const TfLiteDelegateParams& partition) {
-  Weighed weighed{&partition};
+PartitionCost CostOf(const Estimate& estimate, const ModelNodes& model,
+                     const std::vector<Verdict>& verdicts, const TfLiteDelegateParams& partition) {
+  PartitionCost cost{&partition};
   for (size_t i = 0; i < verdicts.size(); ++i) {
     if (verdicts[i].is_constant || !Contains(*partition.nodes_to_replace, verdicts[i].node)) {
       continue;
     }
-    ++weighed.work;
-    weighed.is_foreign = weighed.is_foreign || IsForeign(*model.entries[i].registration);
-    weighed.cpu_us += estimate.CpuUs(model.entries[i]);
+    ++cost.work;
+    cost.lacks_kernel = cost.lacks_kernel || LacksKernel(*model.entries[i].registration);
+    cost.cpu_us += estimate.CpuUs(model.entries[i]);
   }
-  weighed.border_us = estimate.BorderUs(partition);
-  return weighed;
+  cost.border_us = estimate.BorderUs(partition);
+  return cost;
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
                        const KnownTensors& known, bool is_called,
                        const TfLiteDelegateParams* previews, int count,
                        std::vector<Verdict>* verdicts) {
-  // A model in one piece is not weighed. A loop's body is entered again and again.
+  // A model in one piece always runs on the GPU. A loop's body is entered again and again.
   const bool is_whole =
       count == 1 && previews->nodes_to_replace->size == static_cast<int>(model.entries.size());
   if (is_whole && !is_called && options.min_nodes_per_partition == 0) return false;
@@ -159,20 +159,22 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
   for (const ModelNodes::Entry& entry : model.entries) {
     if (entry.status.ok()) model_us += estimate.CpuUs(entry);
   }
-  std::vector<Weighed> order;  // largest first
+  std::vector<PartitionCost> order;  // largest first
   for (int i = 0; i < count; ++i) {
-    Weighed weighed = Weigh(estimate, model, *verdicts, previews[i]);
-    const auto is_before = [](const Weighed& a, const Weighed& b) { return a.work > b.work; };
-    const auto at = std::upper_bound(order.begin(), order.end(), weighed, is_before);
-    if (weighed.work > 0) order.insert(at, std::move(weighed));
+    PartitionCost cost = CostOf(estimate, model, *verdicts, previews[i]);
+    const auto is_before = [](const PartitionCost& a, const PartitionCost& b) {
+      return a.work > b.work;
+    };
+    const auto at = std::upper_bound(order.begin(), order.end(), cost, is_before);
+    if (cost.work > 0) order.insert(at, std::move(cost));
   }
-  for (Weighed& weighed : order) {
-    if (weighed.work < options.min_nodes_per_partition) {
-      weighed.reason = TextOf("its partition has nodes: %d; min_nodes_per_partition is %d",
-                              weighed.work, options.min_nodes_per_partition);
+  for (PartitionCost& cost : order) {
+    if (cost.work < options.min_nodes_per_partition) {
+      cost.reason = TextOf("its partition has nodes: %d; min_nodes_per_partition is %d", cost.work,
+                           options.min_nodes_per_partition);
     }
   }
-  const auto is_best = [](const Weighed& a, const Weighed& b) {
+  const auto is_best = [](const PartitionCost& a, const PartitionCost& b) {
     return a.cpu_us - a.border_us < b.cpu_us - b.border_us;
   };
   auto best = std::max_element(order.begin(), order.end(), is_best);
@@ -188,18 +190,18 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
         it->work, static_cast<int>(it->cpu_us), static_cast<int>(it->border_us));
   }
   int kept = 0;
-  for (Weighed& weighed : order) {
+  for (PartitionCost& cost : order) {
     const int most = options.max_delegated_partitions;
-    if (weighed.reason.empty() && most > 0 && kept++ >= most) {
-      weighed.reason =
+    if (cost.reason.empty() && most > 0 && kept++ >= most) {
+      cost.reason =
           TextOf("its partition is not among the max_delegated_partitions=%d largest", most);
     }
   }
   bool any = false;
-  for (const Weighed& weighed : order) {
-    if (weighed.reason.empty() || weighed.is_foreign) continue;
-    const TfLiteIntArray& nodes = *weighed.partition->nodes_to_replace;
-    KeepOnCpu(model, {nodes.data, nodes.data + nodes.size}, weighed.reason, verdicts);
+  for (const PartitionCost& cost : order) {
+    if (cost.reason.empty() || cost.lacks_kernel) continue;
+    const TfLiteIntArray& nodes = *cost.partition->nodes_to_replace;
+    KeepOnCpu(model, {nodes.data, nodes.data + nodes.size}, cost.reason, verdicts);
     any = true;
   }
   return any;

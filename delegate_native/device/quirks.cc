@@ -5,7 +5,7 @@
 namespace quadra {
 namespace {
 
-bool Says(const std::string& text, const char* word) {
+bool Contains(const std::string& text, const char* word) {
   return text.find(word) != std::string::npos;
 }
 
@@ -21,42 +21,43 @@ const bool* Switch(const GpuInfo& info, const char* symptom) {
 const std::vector<Quirk>& Quirks() {
   static const std::vector<Quirk>& quirks = *new std::vector<Quirk>{
       // PoCL: each program costs 90 ms more than a kernel in one, and one lock guards the compiler.
-      {"compiler_starts_slowly", [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
+      {"compiler_starts_slowly",
+       [](const GpuInfo& info) { return Contains(info.api_version, "PoCL"); },
        [](GpuInfo* info) { info->one_program = true; }},
       // llvmpipe: a read of a storage block is four reads for each lane, one of an image a gather.
       // Adreno: images go through the texture unit, with a cache of its own, which reads four
       // numbers at once and makes floats of halves.
       {"storage_blocks_are_read_slowly",
        [](const GpuInfo& info) {
-         return Says(info.device_name, "llvmpipe") ||
+         return Contains(info.device_name, "llvmpipe") ||
                 (info.api == Api::kGles && info.vendor == "qualcomm");
        },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
       // llvmpipe computes lanes along x together, and idle ones cost as much as busy ones.
       {"lanes_lie_along_x_only",
-       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](const GpuInfo& info) { return Contains(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->flat_group = std::min(64, info->max_work_group[0]); }},
       // llvmpipe turns floats into halfs and back around each operation: minutes to compile, four
       // times as slow.
       {"half_arithmetic_is_emulated",
-       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](const GpuInfo& info) { return Contains(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->supports_fp16 = false; }},
       // llvmpipe has timer queries, and they answer 0 for what is no drawing.
       {"timer_queries_count_nothing",
-       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](const GpuInfo& info) { return Contains(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->has_timer_queries = false; }},
       // llvmpipe: 50 to 150 ms for each program, one after another. Another context does the same
       // meanwhile, and Mesa's cache has the code for all.
       {"machine_code_is_made_at_dispatch",
-       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](const GpuInfo& info) { return Contains(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->compiles_at_dispatch = true; }},
       // Oclgrind 19 to 21 crash when two threads build programs.
       {"compiler_crashes_in_threads",
-       [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },
+       [](const GpuInfo& info) { return Contains(info.device_name, "Oclgrind"); },
        [](GpuInfo* info) { info->one_program = true; }},
       // Oclgrind: an access that leaves its tensor but not the buffer goes unseen.
       {"memory_checker_sees_whole_buffers",
-       [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },
+       [](const GpuInfo& info) { return Contains(info.device_name, "Oclgrind"); },
        [](GpuInfo* info) { info->separate_buffers = true; }},
   };
   return quirks;

@@ -380,22 +380,22 @@ sum4_t floor_mod(sum4_t a, sum4_t b) {
     // The nearest number that a quantised tensor holds; between two, the even one. OpenCL: CPUs'
     // drivers call a function for each rint; floats near 3 * 2^22 are whole numbers, and that times
     // a scale of 22 bits (see GridOf) is a float, so that one multiply-add brings steps back.
-    {"onto_grid",
+    {"requantize",
      QUADRA_TEXT(
          R"(#ifdef __FMA__
 #define steps_to(v, scale) fma(v, scale, -12582912.0f * (scale))
 #else
 #define steps_to(v, scale) (((v) - 12582912.0f) * (scale))
 #endif
-#define onto_grid_of(type, v) \
+#define requantize_of(type, v) \
   steps_to(min(max((v) * inverse + 12582912.0f, low + 12582912.0f), high + 12582912.0f), \
            (type)(scale))
-static inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
-  return onto_grid_of(vec4, v);
+static inline vec4 requantize(vec4 v, float inverse, float scale, float low, float high) {
+  return requantize_of(vec4, v);
 }
 )"),
      QUADRA_TEXT(
-         R"(highp vec4 onto_grid(highp vec4 v, highp float inverse, highp float scale, highp float low, highp float high) {
+         R"(highp vec4 requantize(highp vec4 v, highp float inverse, highp float scale, highp float low, highp float high) {
   return roundEven(min(max(v * inverse, vec4(low)), vec4(high))) * scale;
 }
 )")},
@@ -427,10 +427,10 @@ static inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, floa
 }
 )"),
      ""},
-    {"wide_onto_grid(",
+    {"wide_requantize(",
      QUADRA_CPU_TEXT(
-         R"(static inline vec16 wide_onto_grid(vec16 v, float inverse, float scale, float low, float high) {
-  return onto_grid_of(vec16, v);
+         R"(static inline vec16 wide_requantize(vec16 v, float inverse, float scale, float low, float high) {
+  return requantize_of(vec16, v);
 }
 )"),
      ""},

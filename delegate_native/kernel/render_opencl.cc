@@ -34,8 +34,8 @@ class OpenClRenderer : public Renderer {
   void DefineWideTensor(size_t i) override {
     if (!kHasCpuShapes || layouts_[i].kind != Kind::kSlicesBuffer) return;
     const std::string& name = desc_.tensors[i].name;
-    const bool read = desc_.tensors[i].access == Access::kRead, row = Says("write_row_" + name);
-    if (!read && (row || Says("write_quads_" + name)))
+    const bool read = desc_.tensors[i].access == Access::kRead, row = BodyUses("write_row_" + name);
+    if (!read && (row || BodyUses("write_quads_" + name)))
       Define(name, "write_quads_$t(VALUE, X, Y, S)", WriteQuadsText(i));
     if (row) Define(name, "write_row_$t(Y, S)", WriteRowText(i));
     DefineLanes(name, read ? "LANES" : "OUT_LANES");

@@ -190,7 +190,7 @@ void Renderer::DefineWalk(const std::string& name, bool is_image, const std::str
   undefs_ += Text(kWalkEnds).Set("t", name).str();
 }
 
-bool Renderer::Says(const std::string& word) const { return Uses(body_, word); }
+bool Renderer::BodyUses(const std::string& word) const { return Uses(body_, word); }
 
 bool Renderer::HasSteps(size_t tensor) const {
   return desc_.tensors[tensor].name == desc_.epilogue_tensor && !epilogue_.empty();
@@ -236,7 +236,7 @@ std::string Renderer::WideSteps() const {
       wide += "vec16";
     } else if (word == "to_float") {
       wide += "convert_float16";
-    } else if (word == "above" || word == "below" || word == "bounded" || word == "onto_grid") {
+    } else if (word == "above" || word == "below" || word == "bounded" || word == "requantize") {
       wide += "wide_" + word;
     } else if (word.compare(0, 5, "read_") == 0) {
       const size_t close = steps.find(')', at);

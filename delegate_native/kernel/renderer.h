@@ -54,7 +54,7 @@ class Renderer {
   // Behind write_row_$t: what the merged steps read and compute, for a row of pixels.
   std::string WriteRowText(size_t tensor) const;
   // Whether the body uses the word.
-  bool Says(const std::string& word) const;
+  bool BodyUses(const std::string& word) const;
   // " + base_x" where the grid is dispatched in parts.
   const char* Base(int axis) const;
 

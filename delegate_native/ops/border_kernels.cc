@@ -116,7 +116,7 @@ KernelDesc FromSlices(const KernelContext& context, const Graph& graph, const No
   kernel.Write("dst", node.outputs[0]);
   const char *from = "read_src", *to = "";
   if (quantize) {
-    from = "to_int(onto_grid(read_src";
+    from = "to_int(requantize(read_src";
     to = QUADRA_TEXT(", inverse, 1.0f, low, high)) + to_int(vec4(zero))");
     for (const char* name : {"inverse", "zero", "low", "high"}) {
       kernel.Float(name, node.attributes.Float(name));

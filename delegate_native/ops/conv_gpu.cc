@@ -22,7 +22,7 @@ int64_t TripsOf(const Conv& conv, int slices) {
 
 // Input slices that one kernel multiplies: all, those of a work-item's groups, or as many as a
 // device's loops and buffers allow. Then each kernel adds its results to those of the one before.
-enum class Slices { kAll, kOfGroups, kSome };
+enum class Slices { kAll, kOfGroups, kByInputs };
 struct Part {
   Slices slices = Slices::kAll;
   int first = 0, count = 0;
@@ -274,7 +274,7 @@ Function<SharedFloats()> MadeOnce(const Function<SharedFloats()>& make, int part
 // The convolution by the inputs, or with the outputs, of a part alone, as far as its weights tell.
 Conv OnlyPart(Conv conv, const Part& part) {
   const int all_c = conv.in.c, all_rows = conv.taps() * conv.out.c;
-  const bool by_inputs = part.slices == Slices::kSome;
+  const bool by_inputs = part.slices == Slices::kByInputs;
   const int first = by_inputs ? part.first * 4 : 0, first_o = part.first_out * 4;
   if (by_inputs) conv.in.c = std::min(conv.in.c - first, part.count * 4);
   if (part.outs > 0) conv.out.c = std::min(conv.out.c - first_o, part.outs * 4);
@@ -309,7 +309,7 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   const int blocks = CeilDiv(part.outs > 0 ? part.outs : conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
-  const bool is_some = part.slices == Slices::kSome;
+  const bool is_some = part.slices == Slices::kByInputs;
   const Conv own = is_some || part.outs > 0 ? OnlyPart(conv, part) : conv;
   part.round = own.bounds.round();
   KernelDesc& kernel = list->Add(conv.name);
@@ -391,7 +391,7 @@ void AddGpuConv(const KernelContext& context, const Conv& whole, KernelList* lis
     }
     return;
   }
-  part.slices = Slices::kSome;
+  part.slices = Slices::kByInputs;
   const int each = CeilDiv(slices, parts);
   conv.weights = MadeOnce(conv.weights, CeilDiv(slices, each));
   for (part.first = 0; part.first < slices; part.first += each) {

@@ -264,12 +264,12 @@ int TakeBounds(const Node& node, Bounds* bounds) {
 }
 
 std::string Bounded(bool round, const std::string& sum) {
-  return round ? "onto_grid(" + sum + ", inverse, scale, low, high)"
+  return round ? "requantize(" + sum + ", inverse, scale, low, high)"
                : "bounded(" + sum + ", low, high)";
 }
 
 std::string BoundWide(bool round, int lanes, const char* vector) {
-  Text text(round ? "$vector = onto_grid_of(vec$lanes, $vector);"
+  Text text(round ? "$vector = requantize_of(vec$lanes, $vector);"
                   : QUADRA_TEXT("$vector = $vector < low ? low : $vector; "
                                 "$vector = $vector > high ? high : $vector;"));
   return text.Set("vector", vector).Set("lanes", lanes);

@@ -129,8 +129,9 @@ Status ImportCast(Importer* importer) {
     case kTfLiteInt8: return importer->AddNode("to_int8", {x}, {});
     case kTfLiteInt16: return importer->AddNode("to_int16", {x}, {});
     default:
-      return Unsupported("it makes %s; float32, int32, int64, int8, uint8, int16 and bool are supported",
-                         TypeName(importer->OutputTensor(0).type));
+      return Unsupported(
+          "it makes %s; float32, int32, int64, int8, uint8, int16 and bool are supported",
+          TypeName(importer->OutputTensor(0).type));
   }
 }
 
@@ -183,8 +184,8 @@ Status ImportAddN(Importer* importer) {
   return importer->AddNode("add", {sum, values.back()}, {});
 }
 
-// Integers of 8 and 16 bits stand for floats, and are floats here: what comes is brought to the numbers
-// that the result can hold, as every quantised result is.
+// Integers of 8 and 16 bits stand for floats, and are floats here: what comes is brought to the
+// numbers that the result can hold, as every quantised result is.
 Status ImportQuantize(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
   ValueId x;
@@ -209,8 +210,9 @@ Status ImportDequantize(Importer* importer) {
   }
   const TfLiteTensor& x_tensor = importer->InputTensor(0);
   if (!IsQuantized(x_tensor) && x_tensor.type != kTfLiteFloat16) {
-    return Unsupported("its operand is %s; float16, int8, uint8 and int16 with a scale are supported",
-                       TypeName(x_tensor.type));
+    return Unsupported(
+        "its operand is %s; float16, int8, uint8 and int16 with a scale are supported",
+        TypeName(x_tensor.type));
   }
   ValueId x;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
@@ -449,15 +451,16 @@ const Op kElementwiseOps[] = {
                           "vec4(2147483648.0f)) << 1, ivec4(-1)))"))),
     With(ImportQuantize, QUADRA_TEXT("scale inverse low high"),
          Unary("requantize", kTfLiteBuiltinQuantize, 3,
-               QUADRA_TEXT("onto_grid($a, $inverse, $scale, $low, $high)"))),
+               QUADRA_TEXT("requantize($a, $inverse, $scale, $low, $high)"))),
     // From floats that the integers stand for, and to them.
     Makes(
         Result::kDeclared,
-        With(nullptr, QUADRA_TEXT("scale inverse zero low high"),
-             Unary(
-                 "quantize", kNone, 0,
-                 QUADRA_TEXT(
-                     "to_int(onto_grid($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))")))),
+        With(
+            nullptr, QUADRA_TEXT("scale inverse zero low high"),
+            Unary(
+                "quantize", kNone, 0,
+                QUADRA_TEXT(
+                    "to_int(requantize($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))")))),
     With(ImportDequantize, QUADRA_TEXT("scale zero"),
          Makes(Result::kDeclared,
                Row("dequantize", kTfLiteBuiltinDequantize, 9, 1, kNarrowInts, "$a",

@@ -84,15 +84,15 @@ $for(g, gates)     sum4_t z$g = read_src(x, y, $g * cells + q);
 $for(g, gates)         z$g += sum_lane(h, i) * read_weights(at + $g * gate);
       }
     }
-$if(grids) $for(g, gates)      z$g = onto_grid(z$g, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$if(grids) $for(g, gates)      z$g = requantize(z$g, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
     sum4_t v = z0;
 $if(!cells)      v = $activation;
 $if(cells)      sum4_t c = cell[q];
 $if(peepholes)
      z1 += c * read_weights(vectors + q);
-$if(grids)      z1 = onto_grid(z1, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$if(grids)      z1 = requantize(z1, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 $if(input)      z3 += c * read_weights(vectors + 2 * cells + q);
-$if(input) $if(grids)      z3 = onto_grid(z3, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$if(input) $if(grids)      z3 = requantize(z3, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 $end
 $if(norms)
 $for(g, gates)      sums[$g * cells + q] = z$g;
@@ -102,19 +102,19 @@ $if(cells)
      sum4_t f = vec4(1.0f) / (vec4(1.0f) + exp(-z1));
 $if(input)      c = c * f + $activation / (vec4(1.0f) + exp(-z3));
 $if(!input)      c = c * f + $activation * (vec4(1.0f) - f);
-$if(grids)      c = onto_grid(c, cell_inverse, cell_scale, cell_low, cell_high);
+$if(grids)      c = requantize(c, cell_inverse, cell_scale, cell_low, cell_high);
      c = min(max(c, vec4(-cell_clip)), vec4(cell_clip));
      cell[q] = c;
      write_dst(c, x, y, outs + q);
 $if(norms)      z2 = sums[2 * cells + q];
 $if(peepholes)      z2 += c * read_weights(vectors + cells + q);
-$if(peepholes) $if(grids)      z2 = onto_grid(z2, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$if(peepholes) $if(grids)      z2 = requantize(z2, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 $if(norms)
      sums[2 * cells + q] = z2;
 $normalize$end
      v = c;
      v = $activation / (vec4(1.0f) + exp(-z2));
-$if(grids)      v = onto_grid(v, hidden_inverse, hidden_scale, hidden_low, hidden_high);
+$if(grids)      v = requantize(v, hidden_inverse, hidden_scale, hidden_low, hidden_high);
 $end
     made[q] = v;
 $if(!projection)      write_dst(v, x, y, q);
@@ -130,7 +130,7 @@ $if(projection)
          h += sum_lane(m, i) * read_weights(projection + (k * 4 + i) * outs + p);
        }
      }
-$if(grids)      h = onto_grid(h, output_inverse, output_scale, output_low, output_high);
+$if(grids)      h = requantize(h, output_inverse, output_scale, output_low, output_high);
      h = min(max(h, vec4(-projection_clip)), vec4(projection_clip));
      hidden[p] = h;
      write_dst(h, x, y, p);
@@ -165,7 +165,7 @@ constexpr const char* kNormalize = QUADRA_TEXT(R"(   }
      int at = vectors + peepholes * cells + q;
 $for(g, gates)      sum4_t z$g = (sums[$g * cells + q] - vec4(stats[$g].x)) * vec4(stats[$g].y);
 $for(g, gates)      z$g = z$g * read_weights(at + 2 * $g * cells) + read_weights(at + (2 * $g + 1) * cells);
-$if(grids) $for(g, gates)      z$g = onto_grid(z$g, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
+$if(grids) $for(g, gates)      z$g = requantize(z$g, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 )");
 
 std::string Body(const Layer& layer, const Attributes& attributes) {

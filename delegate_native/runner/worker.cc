@@ -125,7 +125,7 @@ Outcome Worker::Run() {
   peak_bytes_ = PeakBytes();
   times_.push_back({kQuadra, quadra->laps(), quadra->starts(), {}, {}, {}});
   tensors_.emplace_back("inputs", quadra->Inputs());
-  QUADRA_RETURN_IF_FAILED(Keep("outputs", *quadra));
+  QUADRA_RETURN_IF_FAILED(SaveOutputs("outputs", *quadra));
   QUADRA_RETURN_IF_FAILED(Write("verdicts.json", quadra->Report()));
   if (!spec_.peers.empty()) QUADRA_RETURN_IF_FAILED(StartPeer(&contenders));
   QUADRA_RETURN_IF_FAILED(Measure(contenders));
@@ -149,7 +149,7 @@ Outcome Worker::StartPeer(std::vector<std::unique_ptr<Contender>>* contenders) {
     return KeepTimings();
   }
   times_.push_back({kXnnpack, peer->laps(), peer->starts(), {}, {}, {}});
-  QUADRA_RETURN_IF_FAILED(Keep("xnnpack_outputs", *peer));
+  QUADRA_RETURN_IF_FAILED(SaveOutputs("xnnpack_outputs", *peer));
   contenders->push_back(std::move(peer));
   return Outcome();
 }
@@ -221,7 +221,7 @@ Outcome Worker::Profile() {
   return Write("profile.json", json.EndObject().text());
 }
 
-Outcome Worker::Keep(const std::string& group, const Contender& contender) {
+Outcome Worker::SaveOutputs(const std::string& group, const Contender& contender) {
   std::vector<Tensor> tensors;
   std::vector<std::string> values;
   QUADRA_RETURN_IF_FAILED(contender.Outputs(&tensors, &values));

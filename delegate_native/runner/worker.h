@@ -34,7 +34,7 @@ class Worker {
   Outcome Measure(const std::vector<std::unique_ptr<Contender>>& contenders);
   Outcome Dump();
   Outcome Profile();
-  Outcome Keep(const std::string& group, const Contender& contender);
+  Outcome SaveOutputs(const std::string& group, const Contender& contender);
   Outcome KeepTimings();
   Outcome Write(const char* name, const std::string& text);
   Options With(Options more) const;

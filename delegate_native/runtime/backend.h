@@ -21,7 +21,7 @@
 namespace quadra {
 
 // Gets the numbers of plan.tensors[tensor]; floats as their bits.
-using TakeTensor = Status (*)(void* who, unsigned tensor, const std::vector<int32_t>& numbers);
+using TensorObserver = Status (*)(void* who, unsigned tensor, const std::vector<int32_t>& numbers);
 
 // The steps of a measured inference, and when they were: ns of the host's monotonic clock.
 struct RunTimes {
@@ -93,7 +93,7 @@ class Executable {
   virtual float Time(unsigned, const Group&) { return 0.0f; }
   // From now on each inference that is not measured hands over the plan's copies, each right after
   // its dispatch, in a thread of the backend. `take` gets `who`.
-  void HandOver(TakeTensor take, void* who) {
+  void ObserveTensors(TensorObserver take, void* who) {
     take_ = take;
     who_ = who;
   }
@@ -105,9 +105,9 @@ class Executable {
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
 
  protected:
-  bool hands_over() const { return take_ != nullptr; }
+  bool observes_tensors() const { return take_ != nullptr; }
   // A backend calls this after each dispatch.
-  Status TakeAfter(size_t dispatch, const fb::Plan& plan) {
+  Status ObserveAfter(size_t dispatch, const fb::Plan& plan) {
     for (unsigned i = 0; take_ && i < plan.tensors()->size(); ++i) {
       const fb::Tensor& tensor = *plan.tensors()->Get(i);
       if (!tensor.copy_of() || tensor.last_use() != static_cast<int>(dispatch)) continue;
@@ -130,7 +130,7 @@ class Executable {
   // Waits for what was dispatched, and reads a tensor that is the beginning of its buffer.
   virtual Status ReadCopy(const fb::Tensor&, void*) { return Status(); }
 
-  TakeTensor take_ = nullptr;
+  TensorObserver take_ = nullptr;
   void* who_ = nullptr;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 // Whether the plan has these inputs or outputs, by how many numbers they have.
 bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
-         const std::vector<Port>& ports, size_t count) {
+         const std::vector<IoTensor>& ports, size_t count) {
   if (planned.size() != count) return false;
   for (unsigned i = 0; i < planned.size(); ++i) {
     const int64_t numbers = NumbersOf(*planned.Get(i));
@@ -36,7 +36,7 @@ std::string DriverOf(const GpuInfo& device) { return device.api_version + "; " +
 constexpr size_t kNoDriver = 2;  // characters, of a plan that was made where there is none
 
 // Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
-void LetConstantsGo(const fb::Plan& plan) {
+void DiscardConstantsOf(const fb::Plan& plan) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));  // a power of two
   for (const fb::Buffer* buffer : *plan.buffers()) {
     if (buffer->kind() != fb::BufferKind_Constant) continue;
@@ -52,8 +52,9 @@ void LetConstantsGo(const fb::Plan& plan) {
 
 // One after the other; each says itself whether the options ask for it.
 const Session::BuildStep Session::kBuildSteps[] = {
-    &Session::InferGraph,   &Session::TakeCached, &Session::MakeAndLoad, &Session::CheckPrograms,
-    &Session::DumpBinaries, &Session::HandOver,   &Session::Keep,
+    &Session::InferGraph,    &Session::TakeCached,   &Session::MakeAndLoad,
+    &Session::CheckPrograms, &Session::DumpBinaries, &Session::ObserveTensors,
+    &Session::Install,
 };
 
 Status Session::MakeReady() {
@@ -63,11 +64,11 @@ Status Session::MakeReady() {
   return Status();
 }
 
-Status Session::Recall(const std::string& graph_hash) {
+Status Session::Restore(const std::string& graph_hash) {
   graph_hash_ = graph_hash;
   Build build;
   if (!LoadCached(&build)) return Unsupported("%s", cached_.c_str());
-  QUADRA_RETURN_IF_ERROR(Keep(&build));
+  QUADRA_RETURN_IF_ERROR(Install(&build));
   ready_ = true;
   return Status();
 }
@@ -111,9 +112,9 @@ Status Session::DumpBinaries(Build* build) {
       folder, PackBinaries(*fb::GetPlan(build->plan.data()), binaries, DriverOf(backend_->info())));
 }
 
-Status Session::HandOver(Build* build) {
+Status Session::ObserveTensors(Build* build) {
   if (!options_.dump_tensors) return Status();
-  build->executable->HandOver(
+  build->executable->ObserveTensors(
       [](void* who, unsigned tensor, const std::vector<int32_t>& numbers) {
         return DumpTensor(static_cast<const Session*>(who)->options_.dump_dir, tensor, numbers);
       },
@@ -121,8 +122,8 @@ Status Session::HandOver(Build* build) {
   return Status();
 }
 
-Status Session::Keep(Build* build) {
-  LetGo();  // before its plan goes
+Status Session::Install(Build* build) {
+  ReleaseExecutable();  // before its plan goes
   executable_ = std::move(build->executable);
   plan_ = std::move(build->plan);
   const auto us = [this](const char* step) { return static_cast<long long>(times_.SumOf(step)); };
@@ -130,7 +131,7 @@ Status Session::Keep(Build* build) {
       plan()->dispatches()->size(), us("passes"), us("plan"), us("compile"), us("upload"));
   // For a device that will. What is to be tuned is tuned there.
   if (!unsaved_.empty() && !backend_->runs() && options_.tuning == "none") SaveInCache();
-  if (unsaved_.empty()) Settle();
+  if (unsaved_.empty()) DiscardConstants();
   return Status();
 }
 
@@ -210,7 +211,7 @@ bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
   const Tuned tuned = Tune(plan, options_.target, all, executable, &groups);
   if (tuned == Tuned::kFailed) Note("tuning: the driver failed");
   if (tuned == Tuned::kBetter) request_.groups.swap(groups);
-  return tuned != Tuned::kSame;  // what was loaded may be spoilt
+  return tuned != Tuned::kSame;  // what was loaded may be invalid
 }
 
 // False: the CPU gets the nodes.
@@ -313,8 +314,8 @@ void Session::SaveInCache() {
 }
 
 // Nobody will read the plan's constants again where the device has copied them.
-void Session::Settle() {
-  if (!executable_->shares_constants()) LetConstantsGo(*plan());
+void Session::DiscardConstants() {
+  if (!executable_->shares_constants()) DiscardConstantsOf(*plan());
 }
 
 // Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking

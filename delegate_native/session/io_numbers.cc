@@ -35,7 +35,7 @@ void Copy(const void* from, size_t count, void* to) {
 
 }  // namespace
 
-void Widen(const void* from, const Port& port, std::vector<int32_t>* to) {
+void Widen(const void* from, const IoTensor& port, std::vector<int32_t>* to) {
   const size_t count = static_cast<size_t>(port.shape.elements());
   to->resize(count);
   switch (port.element) {

@@ -12,7 +12,7 @@
 namespace quadra {
 
 // An input or output of a partition, as the model sees it.
-struct Port {
+struct IoTensor {
   Shape shape;
   int rank = 4;
   Element element = Element::kFloat32;
@@ -25,12 +25,12 @@ constexpr bool IsPlain(Element element) {
 
 // Whether a plan that has so many numbers has the port's as pairs of words, as the interpreter
 // does.
-inline bool HasWords(const Port& port, int64_t numbers) {
+inline bool HasWords(const IoTensor& port, int64_t numbers) {
   return port.element == Element::kInt64 && numbers == 2 * port.shape.elements();
 }
 
 // `from` holds as many numbers as `port` has. Of an int64 beyond 32 bits, the nearest int32.
-void Widen(const void* from, const Port& port, std::vector<int32_t>* to);
+void Widen(const void* from, const IoTensor& port, std::vector<int32_t>* to);
 // `to` has room for as many numbers as `from` holds.
 void Narrow(const std::vector<int32_t>& from, Element element, void* to);
 

@@ -7,7 +7,7 @@ namespace {
 
 // `one` stands for a size of 0.
 Status Extrapolate(const Graph& with_numbers, const std::vector<Shape>& input_shapes, int one,
-                   std::vector<Port>* outputs) {
+                   std::vector<IoTensor>* outputs) {
   std::vector<Shape> for_one(outputs->size());
   for (int size : {one, 2 * one}) {
     Graph graph = with_numbers;
@@ -44,7 +44,7 @@ Status Extrapolate(const Graph& with_numbers, const std::vector<Shape>& input_sh
 // they are for a number and twice of it in a size's place tells what they are for 0: for 60, which
 // strides and blocks divide, and where that makes too many, for 1.
 Status OutputsOfNothing(const Graph& graph, const std::vector<Shape>& input_shapes,
-                        std::vector<Port>* outputs) {
+                        std::vector<IoTensor>* outputs) {
   const Status status = Extrapolate(graph, input_shapes, 60, outputs);
   return status.ok() ? status : Extrapolate(graph, input_shapes, 1, outputs);
 }

@@ -13,7 +13,7 @@ namespace quadra {
 // Sets the shapes and ranks of `outputs`, which are the graph's. Not ok where an output would have
 // numbers all the same, as a mean of none.
 Status OutputsOfNothing(const Graph& graph, const std::vector<Shape>& input_shapes,
-                        std::vector<Port>* outputs);
+                        std::vector<IoTensor>* outputs);
 
 }  // namespace quadra
 

@@ -32,7 +32,7 @@ class Comparison {
         driver_(driver),
         found_(found) {}
 
-  // TakeTensor of a Comparison.
+  // TensorObserver of a Comparison.
   static Status Take(void* who, unsigned tensor, const std::vector<int32_t>& numbers) {
     return static_cast<Comparison*>(who)->Take(tensor, numbers);
   }
@@ -118,7 +118,7 @@ class Comparison {
 };
 
 // Floats in -1..1, bytes of all values; other ints may be indices: 0 and 1.
-void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memory) {
+void Fill(const fb::Plan& plan, const std::vector<IoTensor>& inputs, IoMemory* memory) {
   uint32_t random = 1;
   for (unsigned i = 0; i < plan.inputs()->size(); ++i) {
     const Element element = inputs[i].element;
@@ -140,7 +140,7 @@ void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memor
 
 }  // namespace
 
-Status SelfCheck(Graph* graph, const std::vector<Port>& inputs, const GpuInfo& target,
+Status SelfCheck(Graph* graph, const std::vector<IoTensor>& inputs, const GpuInfo& target,
                  const PlanRequest& request, Backend* backend,
                  std::unique_ptr<Miscompiled>* found) {
   PlanBytes bytes;
@@ -159,7 +159,7 @@ Status SelfCheck(Graph* graph, const std::vector<Port>& inputs, const GpuInfo& t
   QUADRA_RETURN_IF_ERROR(executable->LaunchFirst(&launched, &times.refusal));
   Comparison comparison(plan, checks, dispatch_of_node, request.precision != Precision::kF32,
                         backend->info().driver, found);
-  executable->HandOver(Comparison::Take, &comparison);
+  executable->ObserveTensors(Comparison::Take, &comparison);
   return executable->Run(memory.inputs, memory.outputs, nullptr);
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMostProfiles = 100;
 
-std::vector<Port> PortsOf(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<Port> ports;
+std::vector<IoTensor> PortsOf(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<IoTensor> ports;
   for (ValueId id : values) {
     const Value& value = graph.value(id);
     ports.push_back({value.shape, value.rank, value.element});
@@ -31,7 +31,7 @@ Session::Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions o
   if (!options_.dump_tensors) graph_.tensors.clear();  // no plan copies them
 }
 
-Session::Session(std::vector<Port> inputs, int only_shapes, std::vector<Port> outputs,
+Session::Session(std::vector<IoTensor> inputs, int only_shapes, std::vector<IoTensor> outputs,
                  const std::shared_ptr<Backend>& backend, const SessionOptions& options)
     : Session(Graph(), backend, options) {
   has_graph_ = false;
@@ -47,7 +47,7 @@ Status Session::Wait() {
 }
 
 // Running work reads the plan's constants: if it does not end, they stay for good.
-void Session::LetGo() {
+void Session::ReleaseExecutable() {
   if (!Wait().ok()) {
     Log(0, "an inference that goes on does not end: its memory is not given back");
     struct Kept {
@@ -80,7 +80,7 @@ Status Session::SetGraph(Graph graph) {
 }
 
 Status Session::OutputsOfNothing(const std::vector<Shape>& input_shapes,
-                                 std::vector<Port>* outputs) const {
+                                 std::vector<IoTensor>* outputs) const {
   *outputs = outputs_;
   return quadra::OutputsOfNothing(graph_, input_shapes, outputs);
 }
@@ -138,7 +138,7 @@ Status Session::Bind(const PortObjects& objects) {
   const bool any = objects.any();
   if (!any && !has_bound_) return Status();
   const auto check = [](const char* kind, const std::vector<void*>& given,
-                        const std::vector<Port>& ports) {
+                        const std::vector<IoTensor>& ports) {
     for (size_t i = 0; i < given.size(); ++i) {
       if (!given[i] || IsPlain(ports[i].element)) continue;
       return Unsupported("the buffer for %s %zu: only float32 and int32 can be in one", kind, i);
@@ -155,7 +155,7 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
                        const PortObjects& objects, Events* events) {
   if (!ready_) return Internal("invoked before it was prepared");
   if (!executable_ || !executable_->is_intact()) {
-    LetGo();  // first: it may fill the device
+    ReleaseExecutable();  // first: it may fill the device
     QUADRA_RETURN_IF_ERROR(MakeReady());
   }
   QUADRA_RETURN_IF_ERROR(Bind(objects));
@@ -173,7 +173,7 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &times : nullptr));
   if (!unsaved_.empty()) {
     SaveInCache();
-    Settle();
+    DiscardConstants();
   }
   if (!measures) return Status();
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());

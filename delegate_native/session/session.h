@@ -36,16 +36,16 @@ class Session {
  public:
   // `graph` as imported (before passes), with its input shapes set.
   Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options);
-  // Without the graph, which would have these inputs and outputs: for Recall.
-  Session(std::vector<Port> inputs, int only_shapes, std::vector<Port> outputs,
+  // Without the graph, which would have these inputs and outputs: for Restore.
+  Session(std::vector<IoTensor> inputs, int only_shapes, std::vector<IoTensor> outputs,
           const std::shared_ptr<Backend>& backend, const SessionOptions& options);
-  ~Session() { LetGo(); }
+  ~Session() { ReleaseExecutable(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // Takes the place of Prepare where the cache has the plan of the graph with this hash. Not ok:
   // why it has not.
-  Status Recall(const std::string& graph_hash);
+  Status Restore(const std::string& graph_hash);
   // Whether Prepare for these shapes, or Invoke (null), would need a graph that is not there:
   // SetGraph gives it.
   bool NeedsGraph(const std::vector<Shape>* input_shapes) const;
@@ -57,13 +57,14 @@ class Session {
   // The outputs for shapes of which one is empty; the graph must be there. Nothing is built: there
   // is nothing to compute. Not ok where an output would have numbers all the same, as a mean of
   // none.
-  Status OutputsOfNothing(const std::vector<Shape>& input_shapes, std::vector<Port>* outputs) const;
+  Status OutputsOfNothing(const std::vector<Shape>& input_shapes,
+                          std::vector<IoTensor>* outputs) const;
 
   const SessionOptions& options() const { return options_; }
   // Those of which only the shape is read are the last ones: Invoke takes none for them.
-  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<IoTensor>& inputs() const { return inputs_; }
   // With their shapes and ranks after Prepare.
-  const std::vector<Port>& outputs() const { return outputs_; }
+  const std::vector<IoTensor>& outputs() const { return outputs_; }
   // The hash of the graph that was prepared last; empty without a cache.
   const std::string& graph_hash() const { return graph_hash_; }
 
@@ -106,8 +107,8 @@ class Session {
   Status MakeAndLoad(Build* build);
   Status CheckPrograms(Build* build);
   Status DumpBinaries(Build* build);
-  Status HandOver(Build* build);
-  Status Keep(Build* build);
+  Status ObserveTensors(Build* build);
+  Status Install(Build* build);
 
   bool UsesCache() const;
   Status ReadCached(const std::string& key, const fb::Binaries** kept, Build* build);
@@ -120,9 +121,9 @@ class Session {
   bool AskAgain(const fb::Plan& plan, const Refusal& refusal);
   void Note(std::string note);
   void SaveInCache();
-  void Settle();
+  void DiscardConstants();
 
-  void LetGo();
+  void ReleaseExecutable();
   Status Bind(const PortObjects& objects);
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
 
@@ -133,7 +134,7 @@ class Session {
   std::shared_ptr<Backend> backend_;
   SessionOptions options_;
   bool has_graph_ = true;
-  std::vector<Port> inputs_, outputs_;
+  std::vector<IoTensor> inputs_, outputs_;
   std::string graph_hash_;
   std::vector<std::string> notes_;
   PlanRequest request_;      // for these shapes

@@ -95,7 +95,7 @@ Subgraphs SubgraphsOf(const ModelNodes::Entry& entry) {
   }
 }
 
-void ModelNodes::Keep(const TfLiteContext& context) {
+void ModelNodes::CopyContext(const TfLiteContext& context) {
   tensors_.assign(context.tensors, context.tensors + context.tensors_size);
   size_t count = 0;
   for (const TfLiteTensor& tensor : tensors_) {

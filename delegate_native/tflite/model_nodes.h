@@ -22,7 +22,7 @@ struct ModelNodes {
 
   // Makes it last, and the tensors as they are now: a context shows nodes only while a delegate is
   // being applied, and a resize changes tensors. No longer than the interpreter, though.
-  void Keep(const TfLiteContext& context);
+  void CopyContext(const TfLiteContext& context);
   // The stored context. Other subgraphs are the interpreter's.
   TfLiteContext* kept() { return &kept_; }
 

@@ -19,7 +19,7 @@ Status CheckQuantized(const TfLiteTensor& tensor, const char* what, bool is_allo
 Attributes GridOf(const TfLiteTensor& tensor);
 // The element of a tensor of integers that stand for floats.
 Element StoredElement(const TfLiteTensor& tensor);
-// The scale with two bits less than a float has: kernels count on it (`onto_grid`). Constants have
+// The scale with two bits less than a float has: kernels count on it (`requantize`). Constants have
 // it, too: what is equal as integers is equal as floats.
 float ShortScale(float scale);
 

@@ -62,8 +62,8 @@ Status GlExecutable::WaitOnHost(EGLSyncKHR sync, int deadline_ms) const {
   return came ? Status() : EglFailed(egl, "wait for an input");
 }
 
-// Nothing that is loaded is spoilt by an event that does not come. The host waits in the caller's
-// thread: other models use the context's meanwhile.
+// Nothing that is loaded is invalidated by an event that does not come. The host waits in the
+// caller's thread: other models use the context's meanwhile.
 Status GlExecutable::Await(const Events& events, bool on_device) {
   const GlContext& context = *device_->context;
   if (!on_device || !context.has_fences) {

@@ -195,7 +195,7 @@ Status GlExecutable::DispatchAll() {
   const auto every = static_cast<size_t>(device_->context->info.flush_every);
   for (size_t i = 0; i < launches_.size(); ++i) {
     Dispatch(launches_[i]);
-    QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
+    QUADRA_RETURN_IF_ERROR(ObserveAfter(i, plan_));
     if (every > 0 && (i + 1) % every == 0) gl_.Flush();
   }
   return Status();
@@ -257,7 +257,7 @@ Status GlExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   return Do([&] { return RunHere(inputs, outputs, times); });
 }
 
-// Nothing that is loaded is spoilt by a buffer that is refused.
+// Nothing that is loaded is invalidated by a buffer that is refused.
 Status GlExecutable::Bind(const PortObjects& objects) {
   return device_->thread.Do([&] {
     QUADRA_RETURN_IF_ERROR(TakeBindings());

@@ -163,7 +163,7 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
                                  0, nullptr, events ? &event : nullptr);
     if (code != CL_SUCCESS) return context_->Failed(Format("launch %s", launch.name).c_str(), code);
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
-    else QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
+    else QUADRA_RETURN_IF_ERROR(ObserveAfter(i, plan_));
     // Not behind the last one: clFinish right after clFlush does not wait on some drivers (Rusticl
     // of Mesa 22.3, clvk before 2021).
     if (every > 0 && (i - first + 1) % every == 0 && i + 1 < first + count) cl_.Flush(queue);
@@ -172,7 +172,7 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
 }
 
 Status ClExecutable::LaunchAll() {
-  if (launcher_ && !hands_over()) return launcher_->LaunchAll(launches_, queue_.get());
+  if (launcher_ && !observes_tensors()) return launcher_->LaunchAll(launches_, queue_.get());
   return Launches(0, launches_.size(), queue_.get(), nullptr);
 }
 

@@ -37,9 +37,9 @@ class ClHostMemory {
   // Where a buffer is to be: `memory` has a constant's numbers, or is null.
   virtual void Choose(size_t bytes, void** memory, cl_mem_flags* flags) = 0;
   virtual bool shares_constants() const = 0;
-  // A buffer over the caller's memory for a port, until there is another for the port or LetGo.
+  // A buffer over the caller's memory for a port, until there is another for the port or UnwrapAll.
   virtual Status Wrap(const PlanPort& port, void* callers, cl_mem* made) = 0;
-  virtual void LetGo() = 0;
+  virtual void UnwrapAll() = 0;
 };
 
 // An entry point through which all kernels of a program are launched.

@@ -110,7 +110,7 @@ void ClPlanMemory::Forget(cl_kernel kernel) {
 }
 
 // The kernels that work on the buffer work on `memory`; null: on the buffer again.
-Status ClPlanMemory::Point(unsigned buffer, cl_mem memory) {
+Status ClPlanMemory::SetBuffer(unsigned buffer, cl_mem memory) {
   callers_[buffer] = memory;
   if (!memory) memory = buffers_[buffer].get();
   for (const Use& use : uses_) {
@@ -122,18 +122,18 @@ Status ClPlanMemory::Point(unsigned buffer, cl_mem memory) {
   return Status();
 }
 
-Status ClPlanMemory::WorkOn(const PlanPort& port, void* callers) {
+Status ClPlanMemory::WrapHostMemory(const PlanPort& port, void* callers) {
   if (!host_ || !port.is_own || port.bound) return Status();
   cl_mem memory = nullptr;
   QUADRA_RETURN_IF_ERROR(host_->Wrap(port, callers, &memory));
-  return memory == callers_[port.buffer] ? Status() : Point(port.buffer, memory);
+  return memory == callers_[port.buffer] ? Status() : SetBuffer(port.buffer, memory);
 }
 
 Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
                            const std::vector<void*>& outputs, cl_command_queue queue) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const PlanPort& port = ports_.inputs[i];
-    QUADRA_RETURN_IF_ERROR(WorkOn(port, const_cast<void*>(inputs[i])));
+    QUADRA_RETURN_IF_ERROR(WrapHostMemory(port, const_cast<void*>(inputs[i])));
     if (callers_[port.buffer]) continue;
     const cl_int code =
         cl_.EnqueueWriteBuffer(queue, buffers_[port.buffer].get(), CL_FALSE, port.offset,
@@ -141,7 +141,7 @@ Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
     if (code != CL_SUCCESS) return context_.Failed(Format("write input %zu", i).c_str(), code);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    QUADRA_RETURN_IF_ERROR(WorkOn(ports_.outputs[i], outputs[i]));
+    QUADRA_RETURN_IF_ERROR(WrapHostMemory(ports_.outputs[i], outputs[i]));
   }
   return Status();
 }
@@ -189,10 +189,10 @@ Status ClPlanMemory::Bind(const PortObjects& objects) {
     const bool is_new = std::find(external_.begin(), external_.end(), memory) == external_.end();
     if (memory && is_new && IsExternal(memory)) external_.push_back(memory);
     if (!memory && !callers_[port.buffer]) return;
-    Status pointed = Point(port.buffer, memory);
-    if (status.ok()) status = std::move(pointed);
+    Status set = SetBuffer(port.buffer, memory);
+    if (status.ok()) status = std::move(set);
   });
-  if (host_ && !objects.any()) host_->LetGo();
+  if (host_ && !objects.any()) host_->UnwrapAll();
   return status;
 }
 

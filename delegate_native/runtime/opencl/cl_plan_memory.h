@@ -50,8 +50,8 @@ class ClPlanMemory {
   Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
   bool IsPorts(unsigned buffer) const;
-  Status WorkOn(const PlanPort& port, void* callers);
-  Status Point(unsigned buffer, cl_mem memory);
+  Status WrapHostMemory(const PlanPort& port, void* callers);
+  Status SetBuffer(unsigned buffer, cl_mem memory);
   Status Measure(cl_mem memory, size_t* bytes) const;
   bool IsExternal(cl_mem memory) const;
   Status Exchange(ClContext::Exchange function, cl_command_queue queue, const char* tried);

@@ -46,7 +46,7 @@ ClProgram ClPrograms::Find(const std::string& key) {
   return found == built_.end() ? nullptr : found->second;
 }
 
-void ClPrograms::Keep(const std::string& key, const ClProgram& program) {
+void ClPrograms::Remember(const std::string& key, const ClProgram& program) {
   const MutexLock lock(&mutex_);
   for (auto it = built_.begin(); it != built_.end() && built_.size() >= kMostKept;) {
     it = it->second.use_count() == 1 ? built_.erase(it) : std::next(it);
@@ -159,7 +159,7 @@ Status ClPrograms::BuildMissing(const fb::Program& program, const fb::ProgramBin
   }
   for (const auto& kernel : missing) {
     (*programs)[kernel.first] = built;
-    Keep(kernel.second, built);
+    Remember(kernel.second, built);
   }
   return Status();
 }

@@ -45,7 +45,7 @@ class ClPrograms {
 
  private:
   ClProgram Find(const std::string& key);
-  void Keep(const std::string& key, const ClProgram& program);
+  void Remember(const std::string& key, const ClProgram& program);
   Status BuildMissing(const fb::Program& program, const fb::ProgramBinary* kept,
                       ClKernelPrograms* programs, BinaryCount* count);
   ClHandle<cl_program> FromBinary(const fb::ProgramBinary& binary,

@@ -19,7 +19,7 @@ class ClSharedMemory : public ClHostMemory {
   void Choose(size_t bytes, void** memory, cl_mem_flags* flags) override;
   bool shares_constants() const override { return shares_constants_; }
   Status Wrap(const PlanPort& port, void* callers, cl_mem* made) override;
-  void LetGo() override { wrapped_.clear(); }
+  void UnwrapAll() override { wrapped_.clear(); }
 
  private:
   struct Unmap {
