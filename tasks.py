@@ -422,7 +422,8 @@ def advise(
     """Say what in a model costs time or accuracy on a GPU, node by node, and how to write it instead.
 
     Splits between GPU and CPU with the bytes that cross, kernels that only move numbers, channel counts that waste
-    lanes, ops with a cheaper equivalent, values out of float16's range. Runs the model once, on the CPU; nothing on a GPU.
+    lanes, ops with a cheaper equivalent, numbers beyond half. Each of several signatures is run once, on the CPU;
+    nothing on a GPU.
     """
     from json import dumps
 
@@ -433,13 +434,15 @@ def advise(
     from host_tools.tasks import advise, support
 
     plan = support.make_spec(model, target, "f32", backend)
-    given = from_arguments.make_spec(model, image=image, value_range=range, seed=seed, arrays=inputs)
-    spec = structs.replace(plan, inputs=given.inputs)
-    found, note = advise.find(spec, _library(library))
+    specs = []
+    for entry in from_arguments.entries(model, "", []):
+        given = from_arguments.make_spec(**entry, image=image, value_range=range, seed=seed, arrays=inputs)
+        specs.append(structs.replace(plan, inputs=given.inputs, signature=given.signature))
+    found, note = advise.find(specs, _library(library))
     if json:
-        print(dumps(advise.to_json(spec, found, note), indent=1))
+        print(dumps(advise.to_json(plan, found, note), indent=1))
     else:
-        advise.show(spec, found, note, terminal.console())
+        advise.show(plan, found, note, terminal.console())
 
 
 _ONE_RUN = {"run": "`latest` (default), the id of a run or a prefix of it, a model (its newest run), or a path."}

@@ -12,14 +12,15 @@ from host_tools.places import interpreters, reference_model, worker
 from host_tools.record import run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import inputs, model_facts, model_tree, open_composites, signatures
+from host_tools.request import float_twins, inputs, model_facts, model_tree, open_composites, signatures
 from host_tools.request.submodel import Cutter
 
 OPENED = "opened.tflite"  # the model that ran: ops of decompositions in the composites' places
 
 
 def write(folder: Path) -> None:
-    """Every float tensor of the graph that the spec enters: inputs, constants, results, and those within composites.
+    """Every tensor of floats, or of integers that stand for floats, of the graph that the spec enters: inputs, constants,
+    results, and those within composites.
     RunFailed where the CPU cannot run the model."""
     spec = RunFolder(folder).spec()
     name, content = spec.model.name, reference_model.for_cpu(Path(spec.model.path))[0]
@@ -66,18 +67,30 @@ class _Graph:
         calls = (step for step, op in enumerate(self.cutter.graph.operators) if model_tree.calls(op))
         return sorted({self.node_of[step] for step in calls})
 
+    def _floats(self, made: Any, detail: Any) -> np.ndarray | None:
+        index, kind = int(detail["index"]), np.dtype(detail["dtype"]).kind
+        tensor, (scale, zero) = self.cutter.graph.tensors[index], detail["quantization"]
+        if kind == "f":
+            return np.asarray(made.get_tensor(index))
+        if self.cutter.is_stored(index) and not tensor.isVariable:
+            is_read = index in self.readers  # by nothing where the CPU's model has floats instead
+            return float_twins.stored_floats(self.cutter.tree, self.cutter.graph, tensor) if is_read else None
+        return (made.get_tensor(index) - np.float64(zero)) * scale if scale else None
+
     def maker(self, tensor: int) -> int:
         """The step that makes it; -1: none."""
         return self.cutter.maker.get(tensor, -1)
 
     def row(self, made: Any, detail: Any) -> schema.Range | None:
-        """None: it has no float numbers that could be read."""
+        """None: it has no floats that could be read, nor integers that stand for floats."""
         index = int(detail["index"])
-        if np.dtype(detail["dtype"]).kind != "f" or index >= len(self.cutter.graph.tensors):
+        if index >= len(self.cutter.graph.tensors):
             return None
         try:
-            values = made.get_tensor(index)
-        except (ValueError, RunFailed):
+            values = self._floats(made, detail)
+        except (ValueError, LookupError, RunFailed):
+            return None
+        if values is None:
             return None
         finite = np.abs(values[np.isfinite(values)].astype(np.float64))
         maker, readers = self.maker(index), self.readers.get(index, [])

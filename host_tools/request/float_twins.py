@@ -106,6 +106,12 @@ def _integer_weights(model: Any, graph: Any, node: Any) -> list[int]:
     ]
 
 
+def stored_floats(model: Any, graph: Any, tensor: Any) -> np.ndarray | None:
+    """What a constant's integers stand for; None: they stand for nothing else. ValueError or LookupError: in a way that this
+    does not know."""
+    return _floats(model, graph, tensor) if _has_grid(tensor) and tensor.type in {*_INTEGERS, *_BITS} else None
+
+
 def _stored(model: Any, tensor: Any) -> bool:
     return bool(model.buffers[tensor.buffer].data)
 

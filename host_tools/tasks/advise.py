@@ -1,7 +1,7 @@
 """`inv advise`: what in a model costs time or accuracy on a GPU, node by node, and how to write it instead."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,10 @@ _LEAST_WASTE = 0.25
 
 @dataclass(frozen=True)
 class Advice:
-    """One line. kind: split, move, lanes, op, half."""
+    """One line. kind: split, move, lanes, op, half; signature: empty for the main graph."""
 
     kind: str
+    signature: str
     node: int
     op: str
     tensor: str  # its first output's name
@@ -42,12 +43,14 @@ class Advice:
 
 
 class Model:
-    """The main graph, as the rules look at it."""
+    """The graph of a signature, or the main one, as the rules look at it."""
 
-    def __init__(self, content: bytes, name: str) -> None:
-        self.cutter = Cutter(content, name)
+    def __init__(self, content: bytes, name: str, signature: str = "") -> None:
+        facts = model_facts.read(content, name, signature)
+        self.signature, self.subgraph = signature, facts["subgraph"]
+        self.cutter = Cutter(content, name, self.subgraph)
         self.graph = self.cutter.graph
-        self.ops = [node["op"] for node in model_facts.read(content, name)["nodes"]]
+        self.ops = [node["op"] for node in facts["nodes"]]
         self.readers: dict[int, list[int]] = {}
         for index in range(len(self.ops)):
             for tensor in self.inputs(index):
@@ -77,25 +80,28 @@ class Model:
     def advice(self, kind: str, node: int, reason: str, rewrite: str) -> Advice:
         name = self.graph.tensors[self.output(node)].name or b""
         text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-        return Advice(kind, node, self.ops[node], text, reason, rewrite)
+        return Advice(kind, self.signature, node, self.ops[node], text, reason, rewrite)
 
 
-def find(spec: RunSpec, library: Path) -> tuple[list[Advice], str]:
-    """Everything, in the order of the nodes of each kind; and why halves were not looked at, if so."""
+def find(specs: Sequence[RunSpec], library: Path) -> tuple[list[Advice], str]:
+    """Everything, by signatures (a spec each), and in the order of the nodes of each kind; and why halves were not looked at,
+    if so."""
     # What a split costs is said here, so that small partitions are kept for it.
-    every = structs.replace(spec, options={**spec.options, "small_partitions_allowed": "1"})
+    every = structs.replace(specs[0], options={**specs[0].options, "small_partitions_allowed": "1"})
     report, _ = support.ask(every, library)
-    model = Model(Path(spec.model.path).read_bytes(), spec.model.name)
-    found = [*_splits(model, report), *_moves(model, report), *_lanes(model, report), *_cheaper(model)]
-    try:
-        ranges = overflow.ask(spec, lambda: library)
-    except QuadraError as error:
-        return found, f"half precision was not looked at: {error.tried}: {error.came_back}"
-    return [*found, *_halves(model, ranges)], ""
+    found, notes = [], []
+    for spec in specs:
+        model = Model(Path(spec.model.path).read_bytes(), spec.model.name, spec.signature)
+        found += [*_splits(model, report), *_moves(model, report), *_lanes(model, report), *_cheaper(model)]
+        try:
+            found += _halves(model, overflow.ask(spec, lambda: library))
+        except QuadraError as error:
+            notes.append(f"half precision of {spec.label} was not looked at: {error.tried}: {error.came_back}")
+    return found, "; ".join(notes)
 
 
 def _splits(model: Model, report: schema.Verdicts) -> Iterator[Advice]:
-    on = {node.index: node for node in report.nodes if not node.subgraph}
+    on = {node.index: node for node in report.nodes if node.subgraph == model.subgraph}
     on_gpu = {index for index, node in on.items() if node.on == "gpu" and node.op not in _CONSTANTS}
     for index, node in on.items():
         if node.on == "gpu" or not on_gpu or index >= len(model.ops):
@@ -117,7 +123,7 @@ def _splits(model: Model, report: schema.Verdicts) -> Iterator[Advice]:
 def _moves(model: Model, report: schema.Verdicts) -> Iterator[Advice]:
     """Kernels that only move numbers. What was merged or left out has none, and is no advice."""
     for partition in report.partitions:
-        for dispatch in partition.dispatches if not partition.subgraph else ():
+        for dispatch in partition.dispatches if partition.subgraph == model.subgraph else ():
             nodes = [n for n in dispatch.nodes if 0 <= n < len(model.ops)]
             if not nodes or any(model.ops[n] not in _MOVES for n in nodes):
                 continue
@@ -131,7 +137,7 @@ def _moves(model: Model, report: schema.Verdicts) -> Iterator[Advice]:
 
 
 def _lanes(model: Model, report: schema.Verdicts) -> Iterator[Advice]:
-    on_gpu = {node.index for node in report.nodes if node.on == "gpu" and not node.subgraph}
+    on_gpu = {node.index for node in report.nodes if node.on == "gpu" and node.subgraph == model.subgraph}
     ends = {int(t) for t in model.graph.outputs}
     for index, op in enumerate(model.ops):
         shape = model.shape(model.output(index))
@@ -210,7 +216,7 @@ def to_json(spec: RunSpec, found: list[Advice], note: str) -> dict[str, Any]:
 
 
 def show(spec: RunSpec, found: list[Advice], note: str, console: Console) -> None:
-    """A table per kind."""
+    """A table per kind, with the signatures where there are several."""
     count = "1 piece" if len(found) == 1 else f"{len(found)} pieces"
     console.print(f"[bold]{escape(spec.model.name)}[/]: {count} of advice\n")
     for kind, title in _TITLES.items():
@@ -219,7 +225,8 @@ def show(spec: RunSpec, found: list[Advice], note: str, console: Console) -> Non
             continue
         table = Table([number("node"), text("op"), identifier("tensor", 1), text("why"), text("instead")], title)
         for one in rows:
-            table.add_row(str(one.node), *map(escape, (one.op, one.tensor, one.reason, one.rewrite)))
+            node = f"{one.signature} {one.node}".strip()
+            table.add_row(*map(escape, (node, one.op, one.tensor, one.reason, one.rewrite)))
         table.show(console)
         console.print()
     if note:

@@ -7,6 +7,7 @@ import pytest
 
 from host_tools.tasks import command_line
 from tests.model_builder import Model
+from tests.signature_models import with_signatures
 
 
 @pytest.fixture
@@ -45,6 +46,24 @@ def test_a_split_is_told_with_what_crosses(advice):
     (split,) = advice(m)["split"]
     assert split["node"] == 1 and split["reason"].count("16.0 KiB") + split["reason"].count("16 KiB") == 2
     assert "the GPU waits in between" in split["reason"]
+
+
+def test_each_signature_is_looked_at(tmp_path, library, capsys):
+    """And what crosses between its own nodes, not between those of the same numbers in the other."""
+    good, bad = Model(), Model()
+    good.output(good.unary("ABS", good.unary("EXP", good.unary("ABS", good.input((1, 16, 16, 16), name="x_0")))))
+    x = bad.unary("ABS", bad.input((1, 16, 16, 16), name="x_1"))
+    x = bad.unary("ABS", bad.left_to_cpu(x))
+    bad.output(bad.elementwise("DIV", x, np.full((1, 1, 1, 16), 1e-6, np.float32), kind="DivOptions"))
+    path = tmp_path / "m.tflite"
+    path.write_bytes(with_signatures(good, bad, ("good", "bad")))
+    assert command_line.main(["advise", str(path), f"--library={library}", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    told = {(one["kind"], one["signature"], one["node"], one["op"]) for one in found["advice"]}
+    assert {one[:3] for one in told} == {("split", "bad", 1), ("op", "bad", 3), ("half", "bad", 3)}, told
+    assert ("half", "bad", 3, "DIV") in told and not found["note"]
+    assert command_line.main(["advise", str(path), f"--library={library}"]) == 0
+    assert "bad 3" in capsys.readouterr().out
 
 
 def test_moves_lanes_and_halves(advice):

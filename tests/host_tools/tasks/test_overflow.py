@@ -144,6 +144,23 @@ def test_constants_beyond_half_and_below_it_are_named_with_their_readers(tmp_pat
     assert "The others stay in float32 by themselves." in found["shown"]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_integers_that_stand_for_floats_are_seen(dtype, tmp_path, capsys):
+    """Constants with a scale, one for all or for each channel, and what is made of them."""
+    m = Model()
+    grid = {"dtype": dtype, "scale": 1000.0, "zero_point": 0}
+    x, mask = m.input((1, 4), **grid), m.const(np.array([[0, 0, -100, 0]], dtype), scale=1000.0)
+    y = m.op("ADD", [x, mask], (1, 4), "AddOptions", 2, output=grid)
+    y = m.op("DEQUANTIZE", [y], (1, 4), "DequantizeOptions", 3)
+    weights = m.const(np.int8([[1, -2, 3, 4]] * 2), scale=np.array([1e-9, 2e-9]), scale_axis=0)
+    m.output(m.fully_connected(y, weights))
+    found = asked(m.bytes(), tmp_path, capsys, "--range=-0.1,0.1")
+    largest = {(row["name"], row["constant"]): row["largest"] for row in found["tensors"]}
+    assert largest[mask.name, True] == pytest.approx(1e5) and found["at_risk"][0] == 0, found
+    small = [row for row in found["tensors"] if row["constant"] and row["readers"] == [2]]
+    assert [row["largest"] for row in small] == [pytest.approx(8e-9)], found
+
+
 def test_infinities_and_nan_of_constants_are_no_risk(tmp_path, capsys):
     m = Model()
     chosen = np.float32([[-np.inf, 0, np.nan, 0]])
