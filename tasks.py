@@ -335,6 +335,11 @@ _RUN_HELP = {
     " or on devices.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
     "json": "Print one JSON document instead of the tables, also when the run fails: docs/run_folder.md.",
+    "max_error": "Fail (status 1) if the largest error of an output exceeds this share of its range, e.g. 0.001; outputs are then"
+    " judged by it alone (default: the usual tolerance).",
+    "max_ms": "Fail (status 1) if an inference takes longer, in ms: the headline's median (default: no limit).",
+    "max_cpu_nodes": "Fail (status 1) if more nodes stay on the CPU (default: no limit).",
+    "junit": "Also write the results into this file, as JUnit XML (default: none).",
 }
 
 
@@ -345,13 +350,15 @@ def run(
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
     float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
     signature: str = "", size: list[str] | None = None, same: str = "", driver: str = "", json: bool = False,
+    max_error: float = 0.0, max_ms: float = 0.0, max_cpu_nodes: int = -1, junit: str = "",
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
     Prints where each node ran, the error of each output and times beside XNNPACK's, and writes a run folder with
-    a report. Exit status 1: an output is wrong, or with --same not the same every time.
+    a report. Exit status 1: an output is wrong, or with --same not the same every time, or a limit is exceeded.
     """
     from host_tools.base import terminal
+    from host_tools.judge.limits import Limits
     from host_tools.places import where
     from host_tools.places.place import Place
     from host_tools.record import peer_names
@@ -365,13 +372,15 @@ def run(
             **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, **from_arguments.same_counts(same), **from_arguments.destination(on),
+            route=via, max_error=max_error, **from_arguments.same_counts(same), **from_arguments.destination(on),
         ) for entry in from_arguments.entries(model, signature, size or [])]  # fmt: skip
         return specs, where.parse(on, _file(library), _file(apk), via)
 
+    limits = Limits(max_ms or None, max_cpu_nodes if max_cpu_nodes >= 0 else None)
+    wanted = judged_runs.Wanted(limits, Path(junit).expanduser() if junit else None)
     if json:
-        raise Exit(code=judged_runs.run_as_json(asked))
-    judged_runs.run(asked, terminal.console())
+        raise Exit(code=judged_runs.run_as_json(asked, wanted))
+    judged_runs.run(asked, terminal.console(), wanted)
 
 
 @task(
@@ -380,6 +389,7 @@ def run(
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
         "backend": "The GPU API to plan for (default: the target's).",
         "driver": "Plan for the device of this driver: a name from `inv drivers` (default: none).",
+        "max_cpu_nodes": "Fail (status 1) if more nodes would stay on the CPU (default: no limit).",
         "json": "Print JSON instead of a table.",
     }
 )
@@ -392,8 +402,12 @@ def support(
     driver: str = "",
     json: bool = False,
     library: str = "",
+    max_cpu_nodes: int = -1,
 ) -> None:
-    """Show which nodes of a model would run on the GPU, and why the others would not. Nothing is run."""
+    """Show which nodes of a model would run on the GPU, and why the others would not. Nothing is run.
+
+    Exit status 1: more stay on the CPU than --max-cpu-nodes allows.
+    """
     from json import dumps
 
     from host_tools.base import terminal
@@ -405,6 +419,7 @@ def support(
         print(dumps(support.to_json(spec, report, found), indent=1))
     else:
         support.show(spec, found, terminal.console())
+    support.check(spec, report, max_cpu_nodes if max_cpu_nodes >= 0 else None)
 
 
 @task(

@@ -14,7 +14,7 @@
 set -uo pipefail
 
 if [ $# -lt 3 ]; then
-  sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
+  awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0" >&2
   exit 2
 fi
 quadra=$(realpath "$1") models=$(realpath "$2") out=$(realpath -m "$3") place=${4:-host}
@@ -35,21 +35,11 @@ failed() { # failed STATUS WHAT
   if [ "$first" = 0 ]; then first=$1; fi
 }
 
-on_cpu() { # on_cpu FILE: the number of nodes that stay on the CPU, of what `inv support --json` wrote
-  sed -n 's/^ "cpu": \([0-9]*\),$/\1/p' "$1"
-}
-
 for model in "${files[@]}"; do
   name=$(basename "$model" .tflite)
-  support=$out/$name.support.json
-  if "$quadra/inv" support "$model" --target "$target" --json >"$support"; then
-    count=$(on_cpu "$support")
-    echo "$name: ${count:-?} nodes stay on the CPU of a phone with $target"
-    if [ -z "$count" ] || [ "$count" -gt "$most_on_cpu" ]; then failed 1 "$name: $support says which nodes, and why"; fi
-  else
-    failed $? "support of $name"
-  fi
-  "$quadra/inv" run "$model" --on "$place" --runs 10 || failed $? "run of $name"
+  "$quadra/inv" support "$model" --target "$target" --max-cpu-nodes "$most_on_cpu" --json >"$out/$name.support.json" ||
+    failed $? "support of $name on $target"
+  "$quadra/inv" run "$model" --on "$place" --runs 10 --junit "$out/run-$name.xml" || failed $? "run of $name"
 done
 
 # One cell per model. The first job saves what the others compare with; a result that is worse is not saved.

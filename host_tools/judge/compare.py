@@ -83,6 +83,7 @@ class Comparison:
     outputs: tuple[OutputError, ...]
     xnnpack_relative: tuple[float, ...]  # XNNPACK's own distance from the reference; empty when not known
     findings: tuple[str, ...] = ()  # about the reference: sentences
+    limit: float = 0.0  # of errors that was given, instead of the rule; 0: none
 
     @property
     def ok(self) -> bool:
@@ -92,7 +93,7 @@ class Comparison:
     def unsure(self) -> bool:
         """Whether a float output is right because of UNSURE alone."""
         floats = (o for o in self.outputs if o.ok and o.dtype == "float32")
-        return any(output.relative > TOLERANCE[self.precision] for output in floats)
+        return not self.limit and any(output.relative > TOLERANCE[self.precision] for output in floats)
 
     def to_json(self) -> dict[str, Any]:
         outputs = [{**{k: _plain(v) for k, v in asdict(o).items()}, "ok": o.ok} for o in self.outputs]
@@ -145,7 +146,9 @@ def compare(folder: RunFolder) -> Comparison:
     limits = [allowed(least, noise, reference.quantised) for least, noise in zip(own, noises)]
     differing = [allowed(0.0, share, True) if reference.quantised else 0.0 for share in opening or (0.0,) * len(ours)]
     rows = tuple(measure(i, t, a, b, limits[i], differing[i]) for i, (t, a, b) in enumerate(zip(tensors, ours, theirs)))
-    if reference.quantised and peers:
+    if spec.max_error:
+        rows = tuple(_limited(row, spec.max_error) for row in rows)
+    elif reference.quantised and peers:
         views = {_CPU: theirs} | ({_FLOATS: folder.arrays("float_outputs")} if folder.has("float_outputs") else {})
         if any(len(view) != len(ours) for view in views.values()):
             raise _arrays_missing(folder, f"it has {len(ours)} outputs, and another number of float_outputs")
@@ -157,9 +160,15 @@ def compare(folder: RunFolder) -> Comparison:
         )
     from_xnnpack = [0.0 if is_so else distance(ours[i], arrays[i]) for i, is_so in enumerate(explained)]
     found = _findings(reference, rows, peers, explained, from_xnnpack, moves)
-    result = Comparison(folder.path.name, precision, reference.kernels, rows, peers, found)
+    result = Comparison(folder.path.name, precision, reference.kernels, rows, peers, found, spec.max_error)
     run_folder.write_json(folder.path / "compare.json", result.to_json())
     return result
+
+
+def _limited(row: OutputError, max_error: float) -> OutputError:
+    """An output judged by a limit alone."""
+    limited = replace(row, allowed=max_error)
+    return replace(limited, problem=_problem(limited)) if limited.range else limited
 
 
 def _arrays_missing(folder: RunFolder, came_back: str) -> Misuse:
@@ -389,7 +398,12 @@ def show(result: Comparison, console: Console) -> None:
     for output in result.outputs:
         if output.right_by:
             console.print(f"[dim]output {output.index} {output.right_by}[/]")
-        elif output.ok and output.dtype.startswith("float") and output.relative > TOLERANCE[result.precision]:
+        elif (
+            result.unsure
+            and output.ok
+            and output.dtype.startswith("float")
+            and output.relative > TOLERANCE[result.precision]
+        ):
             console.print(f"[dim]output {output.index}: {UNSURE}[/]")
         if not output.ok:
             console.print(f"[red]output {output.index}[/] ({escape(output.name)}) {escape(output.problem)}")

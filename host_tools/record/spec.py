@@ -101,6 +101,10 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0
     same_processes: Annotated[Count, Is("and of how many processes the first")] = 0
     deadline_s: Annotated[float, Is("of one process")] = 300.0
+    max_error: Annotated[
+        float,
+        Is("what the largest error of each output may be, relative to its range; 0: as the judgement's rule has it"),
+    ] = 0.0
     schema_version: Annotated[int, Is("1")] = VERSION
 
     @property
@@ -166,6 +170,7 @@ def checked(spec: RunSpec) -> RunSpec:
         _between("--same", count, 2, _MOST_SAME)
     _between("--seed", spec.inputs.seed, 0, _MOST_SEED)
     _between("--timeout", spec.deadline_s, 1, _MOST)
+    _between("--max-error", spec.max_error, 0, _MOST)
     low, high = spec.inputs.value_range
     if not (low < high and math.isfinite(high - low)):
         raise Misuse("read the range of the inputs", f"{low:g} is not below {high:g}", "give it as LOW,HIGH")

@@ -13,6 +13,7 @@ _FIELDS = {
     "profile": "profile",
     "cold": "cold",
     "deadline_s": "timeout",
+    "max_error": "max-error",
     "peers": "peer",
     "api": "api",
     "driver": "driver",

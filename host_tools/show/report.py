@@ -155,7 +155,7 @@ def _comparison(result: Comparison | None) -> dict[str, Any] | None:
     peers = result.xnnpack_relative or (float("nan"),) * len(result.outputs)
     rows = [(o.name, o.relative, peer, o.allowed) for o, peer in zip(result.outputs, peers)]
     worst = max(result.outputs, key=lambda o: (not o.ok, o.relative), default=None)
-    tolerance = compare.TOLERANCE[result.precision]
+    tolerance = result.limit or compare.TOLERANCE[result.precision]
     return {
         "result": result,
         "tolerance": tolerance,

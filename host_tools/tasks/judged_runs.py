@@ -1,7 +1,9 @@
 """`inv run`: a spec at one place or at several, judged, with a report of each run."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 
@@ -9,6 +11,7 @@ from host_tools.base.errors import JudgementFailed, QuadraError, worst
 from host_tools.base.progress import progress
 from host_tools.judge import judged
 from host_tools.judge.judged import Judged
+from host_tools.judge.limits import NO_LIMITS, Limits
 from host_tools.phone.adb import parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_phone import DevicePlace
@@ -16,16 +19,33 @@ from host_tools.places.place import Place, Show, prepared
 from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.show import run_account, run_document, run_pages
+from host_tools.show import run_account, run_document, run_junit, run_pages
 from host_tools.show.run_account import Ended
 from host_tools.tasks import determinism_search
 
 Asked = Callable[[], tuple[Sequence[RunSpec], Sequence[Place]]]  # what the command line asks for; it may be Misuse
 
 
-def run(asked: Asked, console: Console) -> list[Judged]:
+@dataclass(frozen=True)
+class Wanted:
+    """limits: that each run has to keep. junit: a file that gets the results as JUnit XML, also where it fails."""
+
+    limits: Limits = NO_LIMITS
+    junit: Path | None = None
+
+
+_NOTHING_MORE = Wanted()
+
+
+def run(asked: Asked, console: Console, wanted: Wanted = _NOTHING_MORE) -> list[Judged]:
     """Runs at each place and prints the result; raises the worst of what went wrong."""
-    ended = _at_each(*asked())
+    with _as_junit(wanted) as ended:
+        ended += _at_each(*asked())
+        _show(ended, console)
+        return _outcome(ended, wanted.limits)
+
+
+def _show(ended: Sequence[Ended], console: Console) -> None:
     if len({one.place for one in ended}) == 1:
         for one in ended:
             if one.judged:
@@ -33,27 +53,44 @@ def run(asked: Asked, console: Console) -> list[Judged]:
                 console.print()
     if len(ended) > 1:
         run_account.several(ended, console)
-    return _outcome(ended)
 
 
-def run_as_json(asked: Asked) -> int:
+def run_as_json(asked: Asked, wanted: Wanted = _NOTHING_MORE) -> int:
     """The same, printed as one JSON document, also where it fails; the exit status."""
     ended: list[Ended] = []
     error: QuadraError | None = None
     try:
-        ended = _at_each(*asked())
-        _outcome(ended)
+        with _as_junit(wanted) as ended:
+            ended += _at_each(*asked())
+            _outcome(ended, wanted.limits)
     except QuadraError as found:
         error = found
     print(printed.text(run_document.of(ended, error)))
     return error.exit_code if error else 0
 
 
-def _outcome(ended: Sequence[Ended]) -> list[Judged]:
+@contextlib.contextmanager
+def _as_junit(wanted: Wanted) -> Iterator[list[Ended]]:
+    """Yields a list for the results, and writes them at the end, however that comes."""
+    ended: list[Ended] = []
+    error: QuadraError | None = None
+    try:
+        yield ended
+    except QuadraError as found:
+        error = found
+        raise
+    finally:
+        if wanted.junit:
+            run_junit.write(ended, wanted.limits, wanted.junit, error)
+
+
+def _outcome(ended: Sequence[Ended], limits: Limits) -> list[Judged]:
     runs = [one.judged for one in ended if one.judged]
     errors = [one.error for one in ended if one.error]
     try:
         checked(runs)
+        for one in runs:
+            limits.check(one)
     except JudgementFailed as error:
         errors.append(error)
     if found := worst(errors):

@@ -8,8 +8,9 @@ from msgspec import structs
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.errors import Misuse, RunFailed
+from host_tools.base.errors import JudgementFailed, Misuse, RunFailed
 from host_tools.drivers import driver_table
+from host_tools.judge import limits
 from host_tools.places import on_host
 from host_tools.record import reading, run_folder, schema, verdicts
 from host_tools.record.spec import RunSpec
@@ -100,6 +101,14 @@ def to_json(spec: RunSpec, report: schema.Verdicts, found: verdicts.Verdicts) ->
         "partitions": [{"id": p.id, "nodes": p.nodes} for p in report.partitions],
         "ops": rows,
     }
+
+
+def check(spec: RunSpec, report: schema.Verdicts, most: int | None) -> None:
+    """JudgementFailed: more nodes than `most` would stay on the CPU; None: any number may."""
+    problem = limits.nodes_problem([node for node in report.nodes if node.on == "cpu"], most)
+    if problem:
+        do_next = f"`./inv advise {spec.model.path}` says how to write the model instead"
+        raise JudgementFailed(f"plan {spec.model.name} for {report.target}", problem, do_next)
 
 
 def show(spec: RunSpec, found: verdicts.Verdicts, console: Console) -> None:

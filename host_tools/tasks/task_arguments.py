@@ -64,8 +64,9 @@ def find_flag(task: ParserContext, word: str) -> tuple[str, str | None]:
     if word.startswith("--"):
         name, sign, value = word.partition("=")
         return name if name in task.flags else "", value if sign else None
-    flag = f"--{LETTERS.get(word[1], '')}"
-    return flag if flag in task.flags else "", word[2:].removeprefix("=") or None
+    option = LETTERS.get(word[1], "")
+    flag = f"--{option}"
+    return flag if option and flag in task.flags else "", word[2:].removeprefix("=") or None
 
 
 def _set_options(task: ParserContext, words: Sequence[str], positional: list[str]) -> Iterator[str]:

@@ -43,6 +43,7 @@ def make(
     scale=0.0,
     report=REPORT,
     sha256="0" * 64,
+    max_error=0.0,
     **files,
 ) -> RunFolder:
     """A complete run folder. files: JSON files to add or replace, by their name without .json."""
@@ -50,6 +51,7 @@ def make(
         specs.new_run_id(name),
         specs.ModelRef(name, f"/models/{name}.tflite", sha256),
         options={"backend": "opencl", "precision": precision},
+        max_error=max_error,
     )
     folder = run_folder.start(spec, runs)
     outputs = [np.linspace(0, 1, 12, dtype=np.float32).reshape(1, 3, 4)] if outputs is None else outputs

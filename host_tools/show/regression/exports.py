@@ -3,7 +3,6 @@ and the whole as regress.json."""
 
 import math
 import platform
-import re
 import statistics
 import time
 from dataclasses import asdict
@@ -18,9 +17,9 @@ from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
 from host_tools.judge.regression.launch import Launch
 from host_tools.judge.regression.session import Session
 from host_tools.record import machine, run_folder
+from host_tools.show import xml_text
 
 JUNIT, BENCHMARK, WHOLE = "junit.xml", "benchmark.json", "regress.json"
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(session: Session) -> None:
@@ -33,10 +32,10 @@ def write(session: Session) -> None:
 def junit(session: Session) -> str:
     """A test case per cell, device and metric. Regressed is a failure, inconclusive is skipped with its reason, what
     could not run is an error."""
-    suites = ElementTree.Element("testsuites", name=_xml(f"regress {session.suite.name}"))
+    suites = ElementTree.Element("testsuites", name=xml_text.clean(f"regress {session.suite.name}"))
     for device in dict.fromkeys(case.device for case in session.cases):
         cases = [case for case in session.cases if case.device == device]
-        suite = ElementTree.SubElement(suites, "testsuite", name=_xml(f"{session.suite.name} on {device}"))
+        suite = ElementTree.SubElement(suites, "testsuite", name=xml_text.clean(f"{session.suite.name} on {device}"))
         counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
         for case in cases:
             _properties(suite, case)
@@ -50,8 +49,7 @@ def junit(session: Session) -> str:
         suite.set("time", f"{session.ended - session.started:.1f}")
         for key, count in counts.items():
             suite.set(key, str(count))
-    ElementTree.indent(suites)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+    return xml_text.document(suites)
 
 
 def _properties(suite: ElementTree.Element, case: Case) -> None:
@@ -60,7 +58,7 @@ def _properties(suite: ElementTree.Element, case: Case) -> None:
         found = ElementTree.SubElement(suite, "properties")
         for key in ("GPU", "processor", "route"):
             if case.conditions.get(key):
-                ElementTree.SubElement(found, "property", name=key, value=_xml(str(case.conditions[key])))
+                ElementTree.SubElement(found, "property", name=key, value=xml_text.clean(str(case.conditions[key])))
         ElementTree.SubElement(found, "property", name="library", value=case.library)
 
 
@@ -68,24 +66,21 @@ def _test_case(suite: ElementTree.Element, case: Case, finding: Finding) -> str:
     """The count that it adds to; empty: passed."""
     name = f"{case.key} {finding.metric}"
     spent = sum(map(float, finding.now)) / 1e6 if finding.unit.startswith("us") else 0.0
-    row = ElementTree.SubElement(suite, "testcase", classname=_xml(case.key), name=_xml(name), time=f"{spent:.6f}")
-    text = _xml(finding.text)
+    row = ElementTree.SubElement(
+        suite, "testcase", classname=xml_text.clean(case.key), name=xml_text.clean(name), time=f"{spent:.6f}"
+    )
+    text = xml_text.clean(finding.text)
     if finding.verdict == REGRESSED:
         ElementTree.SubElement(row, "failure", type=REGRESSED, message=text).text = text
         return "failures"
     if case.error and not case.good:
-        ElementTree.SubElement(row, "error", type="could not run", message=_xml(case.error))
+        ElementTree.SubElement(row, "error", type="could not run", message=xml_text.clean(case.error))
         return "errors"
     if finding.verdict == INCONCLUSIVE:
         ElementTree.SubElement(row, "skipped", message=f"inconclusive: {text}")
         return "skipped"
     ElementTree.SubElement(row, "system-out").text = f"{finding.verdict}: {text}"
     return ""
-
-
-def _xml(text: str) -> str:
-    """Without the characters that XML cannot hold, not even escaped."""
-    return _NO_XML.sub("\ufffd", text)
 
 
 def benchmark(session: Session) -> dict[str, Any]:

@@ -40,6 +40,31 @@ def test_the_limit_depends_on_the_precision(tmp_path):
     assert compared(tmp_path / "f16", ours, precision="f16").ok
 
 
+@pytest.mark.parametrize(
+    ("off", "how", "limit", "right"),
+    [
+        (0.005, {}, 1e-3, True),  # more than the rule allows
+        (0.005, {}, 1e-4, False),
+        (0.005, {"precision": "f16"}, 1e-4, False),  # less than the rule allows
+        (0.0, {}, 1e-9, True),
+        (np.nan, {}, 1e9, False),
+    ],
+)
+def test_a_limit_that_is_given_is_the_only_rule(tmp_path, off, how, limit, right):
+    result = compared(tmp_path, RIGHT + np.float32(off), max_error=limit, **how)
+    assert (result.ok, result.outputs[0].allowed, result.unsure) == (right, limit, False)
+
+
+def test_a_limit_counts_the_steps_of_a_quantised_output_and_labels(tmp_path):
+    numbers = np.arange(100, dtype=np.int8)
+    other = numbers.copy()
+    other[7] += 1
+    for scale, share in ((0.1, 1 / 99), (0.0, 1 / 100)):
+        for factor, right in ((1.01, True), (0.99, False)):
+            folder = tmp_path / f"{scale}{factor}"
+            assert compared(folder, other, numbers, scale=scale, max_error=factor * share).ok is right, (scale, factor)
+
+
 @pytest.mark.parametrize(("bad", "word"), [(np.nan, "1 NAN"), (np.inf, "1 INF"), (-np.inf, "1 INF")])
 def test_strange_numbers_are_wrong_and_counted(tmp_path, bad, word):
     ours = RIGHT.copy()

@@ -21,7 +21,7 @@ def spec_of(words: list[str], monkeypatch) -> RunSpec:
     """What `inv run` asks for with these words; nothing is run."""
     found = []
     monkeypatch.setattr(where, "parse", lambda *_: [])
-    monkeypatch.setattr(judged_runs, "run", lambda asked, console: found.extend(asked()[0]))
+    monkeypatch.setattr(judged_runs, "run", lambda asked, console, wanted: found.extend(asked()[0]))
     with pytest.raises(SystemExit) as ended:
         raise SystemExit(command_line.main(words))
     assert not ended.value.code

@@ -72,6 +72,9 @@ def test_a_wrong_run_fails_the_comparison(capsys, model, tmp_path):
 def test_json_is_all_that_goes_to_stdout(capsys, model, fake):
     status, out, _ = inv(capsys, "support", model, "--json", fake)
     assert status == 0 and json.loads(out)["cpu"] == 1
+    assert inv(capsys, "support", model, "--max-cpu-nodes=1", fake)[0] == 0
+    status, out, err = inv(capsys, "support", model, "--max-cpu-nodes=0", "--json", fake)
+    assert status == 1 and json.loads(out)["cpu"] == 1 and "1 node stays on the CPU, more than 0" in err
 
 
 def test_two_runs_are_compared_by_the_task(capsys, model, fake):
@@ -158,6 +161,22 @@ def test_a_run_as_json_is_one_document_also_where_it_fails(capsys, model, fake, 
         assert "error:" not in err and found.error.came_back
     status, out, _ = inv(capsys, "run", model, "--runs=3", "--on=host,host", "--json", "--library=/no/such.so")
     assert status == 2 and "no such file" in document(out, printed.RunDocument).error.came_back
+
+
+def test_limits_of_a_run_fail_it_and_junit_has_them(capsys, model, fake, tmp_path):
+    words = ["run", model, "--runs=3", "--max-error=0.5", "--max-ms=100000", f"--junit={tmp_path / 'j.xml'}", fake]
+    assert inv(capsys, *words)[0] == 0 and 'failures="0"' in (tmp_path / "j.xml").read_text()
+    _, report, _ = inv(capsys, "report")
+    assert "--max-error=0.5" in Path(report.strip()).read_text()
+    status, _, err = inv(capsys, *words, "--max-cpu-nodes=0")
+    assert status == 1 and "1 node stays on the CPU, more than 0 (0 ADD: the fake takes nothing)" in err
+    status, out, _ = inv(capsys, *words, "--max-cpu-nodes=0", "--json")
+    assert status == 1 and document(out, printed.RunDocument).error.exit_status == 1
+    assert 'failures="1"' in (tmp_path / "j.xml").read_text()
+    (tmp_path / "j.xml").unlink()
+    assert inv(capsys, *words, "--on=nowhere;")[0] == 2 and "<error" in (tmp_path / "j.xml").read_text()
+    for wrong in ("--max-error=-1", "--max-error=x", "--junit=/no/such/folder/j.xml"):
+        assert inv(capsys, "run", model, "--runs=3", wrong, fake)[0] in (2, 75), wrong
 
 
 def test_a_run_that_crashes_or_is_wrong_says_so_in_its_document(capsys, model, fake, monkeypatch, tmp_path):

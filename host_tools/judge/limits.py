@@ -1,0 +1,57 @@
+"""Limits that a user gives a run, besides that its outputs are right."""
+
+from dataclasses import dataclass
+
+from host_tools.base import units
+from host_tools.base.errors import JudgementFailed
+from host_tools.judge.judged import Judged
+from host_tools.record import headline, schema, times
+
+_NAMED = 3  # so many nodes are named, the rest is counted
+
+
+@dataclass(frozen=True)
+class Limits:
+    """ms: of an inference, by the headline's clock. cpu_nodes: how many may stay on the CPU. None: no limit."""
+
+    ms: float | None = None
+    cpu_nodes: int | None = None
+
+    def problems(self, judged: Judged) -> list[str]:
+        """Sentences, one for each limit that is exceeded."""
+        return list(filter(None, (self._of_time(judged), self._of_nodes(judged.folder.read(schema.Verdicts)))))
+
+    def check(self, judged: Judged) -> None:
+        """JudgementFailed: a limit is exceeded."""
+        if found := self.problems(judged):
+            spec = judged.folder.spec()
+            do_next = f"`./inv open {spec.run_id}` shows where the time goes, and why nodes stay on the CPU"
+            raise JudgementFailed(f"keep the limits of {spec.label}", "; ".join(found), do_next)
+
+    def _of_time(self, judged: Judged) -> str:
+        if self.ms is None:
+            return ""
+        timings = judged.folder.read(schema.Timings)
+        steady, clock = times.steady(timings).get("quadra"), times.clock(timings, judged.folder.read(schema.Verdicts))
+        if not steady:
+            return f"an inference was not timed, and may take {self.ms:g} ms"
+        took = steady.by(clock)
+        if took <= 1000 * self.ms:
+            return ""
+        return f"an inference takes {units.ms(took)} ms ({headline.CLOCKS[clock]}, median of {steady.runs}), more than {self.ms:g} ms"
+
+    def _of_nodes(self, found: schema.Verdicts) -> str:
+        return nodes_problem([node for node in found.nodes if node.on == "cpu"], self.cpu_nodes)
+
+
+NO_LIMITS = Limits()
+
+
+def nodes_problem(on_cpu: list[schema.Node], most: int | None) -> str:
+    """Why so many nodes on the CPU are too many; empty: they are not."""
+    if most is None or len(on_cpu) <= most:
+        return ""
+    reasons = [f"{node.index} {node.op}: {node.reason}" for node in on_cpu[:_NAMED]]
+    more = f"; and {len(on_cpu) - _NAMED} more" if len(on_cpu) > _NAMED else ""
+    stay = "node stays" if len(on_cpu) == 1 else "nodes stay"
+    return f"{len(on_cpu)} {stay} on the CPU, more than {most} ({'; '.join(reasons)}{more})"
