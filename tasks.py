@@ -437,7 +437,7 @@ def advise(
     """Say what in a model costs time or accuracy on a GPU, node by node, and how to write it instead.
 
     Splits between GPU and CPU with the bytes that cross, kernels that only move numbers, channel counts that waste
-    lanes, ops with a cheaper equivalent, numbers beyond half. Each of several signatures is run once, on the CPU;
+    lanes, ops with a cheaper equivalent, values out of float16's range. Each of several signatures is run once, on the CPU;
     nothing on a GPU.
     """
     from json import dumps
