@@ -14,29 +14,27 @@ import sys
 import zlib
 from pathlib import Path
 
-# Macros whose first argument is a text. The first one's texts are kernels that phones' libraries lack.
-_OF_CPUS = "QUADRA_CPU_TEXT"
-_CALLS = (_OF_CPUS, "QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
-_CALL = re.compile(rf'\b({"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
+# Whose first argument is a text.
+_CALLS = ("QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
+_CALL = re.compile(rf'\b(?:{"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
 _LITERAL = re.compile(r'R"\((.*?)\)"|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
-# Phones' libraries are built without these, and without kernels in files *_cpu.cc.
-_FOLDERS_FOR_CPUS = ("pocl", "llvmpipe")
+# Phones' libraries are built without these.
+_FOLDERS_FOR_CPUS = ("cpu", "pocl", "llvmpipe")
 _ROW = 24  # bytes in a line
 
 
-def texts(sources: list[str], of_cpus: bool = True) -> list[str]:
+def texts(sources: list[str]) -> list[str]:
     """The texts in sources' contents, each once, in their order."""
     found: dict[str, None] = {}
     for source in sources:
-        for call, literals in _CALL.findall(source):
+        for literals in _CALL.findall(source):
             parts = (raw if not quoted else ast.literal_eval(quoted) for raw, quoted in _LITERAL.findall(literals))
-            if of_cpus or call != _OF_CPUS:
-                found["".join(parts)] = None
+            found["".join(parts)] = None
     return list(found)
 
 
 def _is_for_cpus(source: Path) -> bool:
-    return source.stem.endswith("_cpu") or source.parent.name in _FOLDERS_FOR_CPUS
+    return source.parent.name in _FOLDERS_FOR_CPUS
 
 
 def hash_of(text: str) -> int:
@@ -118,7 +116,7 @@ def main() -> None:
     if asked.plain:
         print(plain(wanted))
     else:
-        of_phones = texts([text for path, text in sources.items() if not _is_for_cpus(path)], of_cpus=False)
+        of_phones = texts([text for path, text in sources.items() if not _is_for_cpus(path)])
         print('#include "delegate_native/base/cpu_shapes.h"', "#if QUADRA_CPU_SHAPES", packed(wanted), sep="\n")
         print("#else", packed(of_phones), "#endif", sep="\n")
     print('.section .note.GNU-stack,"",%progbits')

@@ -13,12 +13,4 @@
 #endif
 #endif
 
-#ifndef __ASSEMBLER__
-namespace quadra {
-
-constexpr bool kHasCpuShapes = QUADRA_CPU_SHAPES;
-
-}  // namespace quadra
-#endif
-
 #endif  // QUADRA_BASE_CPU_SHAPES_H_

@@ -25,8 +25,5 @@ struct LibraryText {
 
 // The literal, as a const char* that is known when the library is linked.
 #define QUADRA_TEXT(literal) (::quadra::LibraryText<::quadra::TextHash(literal)>::kText)
-// The same, of a kernel that phones' libraries have not (cpu_shapes.h). All of *_cpu.cc,
-// pocl/ and llvmpipe/ are.
-#define QUADRA_CPU_TEXT(literal) QUADRA_TEXT(literal)
 
 #endif  // QUADRA_BASE_TEXTS_H_

@@ -21,7 +21,7 @@ std::string ProbeBackends(const Options& options) {
     json.Key("version").Text(gpu.target.api_version);
     json.Key("driver").Text(gpu.target.driver);
     json.Key("half").Flag(gpu.target.supports_fp16);
-    json.Key("cpu").Flag(gpu.target.is_cpu());
+    json.Key("cpu").Flag(gpu.target.vector_width > 4);
     json.EndObject();
   }
   json.EndArray();

@@ -19,8 +19,14 @@ enum class Api : uint8_t { kOpenCl, kGles };
 // Where activations live.
 enum class Storage : uint8_t { kBuffer, kImage2d };
 
+// In libraries for phones no target is a CPU.
+constexpr bool kHasCpuShapes = QUADRA_CPU_SHAPES;
+
 // As a number of trips: a CPU has no watchdog.
 constexpr int64_t kNoLimit = int64_t{1} << 40;
+// Trips of all loops of one work-item together. GPUs' watchdogs end kernels that loop for long, and
+// llvmpipe ends loops after 65535 trips without a word.
+constexpr int64_t kMostTrips = 30000;
 
 struct GpuInfo {
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
@@ -75,13 +81,26 @@ struct GpuInfo {
   std::vector<std::pair<std::string, bool>> quirks;
 
   bool Has(const char* extension) const;
-  // CPU-shaped: wide vectors in registers instead of many small work-items.
+  // CPU-shaped: wide vectors in registers instead of many small work-items. Only the folders with
+  // kernels for CPUs (ops/cpu_kernels.h) ask this and the next; others ask for what follows from
+  // it.
   bool is_cpu() const { return kHasCpuShapes && vector_width > 4; }
   // Many small work-items are no gain: a driver that wants a flat grid goes through it in order. It
   // computes on a CPU.
   bool runs_items_serially() const { return kHasCpuShapes && flat_group > 0; }
-  // A little more work in every inference is cheaper than one more text.
-  bool wants_merge_similar_sources() const { return kHasCpuShapes && compiles_at_dispatch; }
+
+  // Neighbouring work-items run at the same time: they share what they read, and each other's sums.
+  bool runs_items_together() const { return !is_cpu() && !runs_items_serially(); }
+  // A reduction to few results is divided, into steps or among the work-items of a group.
+  bool divides_reductions() const { return !is_cpu(); }
+  // Of one work-item.
+  int64_t most_trips() const { return is_cpu() ? kNoLimit : kMostTrips; }
+  // How many results (vec4) a work-item is to make: on a CPU it costs as much as a hundred results.
+  int results_per_item() const { return is_cpu() ? 512 : 1; }
+  // How many work-items a group is to have where any number gives the same results.
+  int wanted_group_size() const { return is_cpu() ? 1 : 64; }
+  // A kernel's body is a function of its own, which its compiler compiles only once (PoCL).
+  bool outlines_bodies() const { return is_cpu(); }
 };
 
 // Reads a target file and decides what it leaves open. Unknown keys and wrong types are errors that

@@ -1,6 +1,5 @@
 #include "delegate_native/kernel/dialect.h"
 
-#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/constructors.h"
@@ -23,14 +22,18 @@ std::string InLanguage(const char* text, Language language, bool ints) {
 // The parts that the sources, or parts behind them, ask for.
 std::string Parts(const std::string& sources, Language language) {
   std::string parts;
-  size_t count = 0;
-  while (kPreludeParts[count].word) ++count;
-  while (count-- > 0) {
-    const PreludePart& part = kPreludeParts[count];
-    if (sources.find(part.word) == std::string::npos && parts.find(part.word) == std::string::npos)
-      continue;
-    const bool own = language == Language::kGles && part.gles;
-    parts.insert(0, InLanguage(own ? part.gles : part.opencl, language, false));
+  for (const PreludePart* const table : {kWideParts, kPreludeParts}) {
+    size_t count = 0;
+    while (table[count].word) ++count;
+    while (count-- > 0) {
+      const PreludePart& part = table[count];
+      if (sources.find(part.word) == std::string::npos &&
+          parts.find(part.word) == std::string::npos) {
+        continue;
+      }
+      const bool own = language == Language::kGles && part.gles;
+      parts.insert(0, InLanguage(own ? part.gles : part.opencl, language, false));
+    }
   }
   return parts;
 }
@@ -52,15 +55,16 @@ std::string Prelude(const Dialect& dialect, const std::string& sources) {
   const bool half = StoresHalf(dialect.precision);
   // A kernel that computes with floats may read what others keep as halfs.
   const bool has_halfs = sources.find("HALF4") != std::string::npos;
-  const char* const wide = kHasCpuShapes ? kOpenClWide : "";
-  const char* const lanes = !kHasCpuShapes ? "" : half ? kOpenClHalfLanes : kOpenClLanes;
-  return WithCasts(kOpenClPrelude + (wide + functions) + (has_halfs ? kOpenClHalfs : "") + lanes);
+  return WithCasts(kOpenClPrelude + (kOpenClWide + functions) + (has_halfs ? kOpenClHalfs : "") +
+                   (half ? kOpenClHalfLanes : kOpenClLanes));
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
                       const Dialect& dialect, const std::string& entry) {
-  if (dialect.language == Language::kOpenCl) return RenderOpenCl(desc, layouts, dialect, entry);
-  return RenderGles(desc, layouts, dialect, entry);
+  if (dialect.language == Language::kGles) return RenderGles(desc, layouts, dialect, entry);
+  RenderedKernel kernel = RenderOpenCl(desc, layouts, dialect, entry);
+  kernel.source = WithCasts(kernel.source);
+  return kernel;
 }
 
 }  // namespace quadra

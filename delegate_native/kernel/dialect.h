@@ -65,8 +65,9 @@ struct RenderedKernel {
   Group group = {1, 1, 1};
   // The number that says where along an axis a dispatch begins; -1: at 0, one dispatch is enough.
   int base_arg[3] = {-1, -1, -1};
-  int max_groups[3] = {1, 1, 1};   // of one dispatch
-  std::vector<std::string> types;  // of the args, in OpenCL
+  int max_groups[3] = {1, 1, 1};  // of one dispatch
+  // The types of its parameters, where a common entry point may call it (cpu/); else none.
+  std::vector<std::string> types;
 };
 
 // The part that the kernels of a program share, all of which are in `sources`.

@@ -1,6 +1,5 @@
 #include "delegate_native/kernel/number_format.h"
 
-#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/texts.h"
 
 namespace quadra {
@@ -40,10 +39,8 @@ const NumberFormat kOpenCl[] = {
      QUADRA_TEXT("put_half4($v, $t_data + $row, $i)"), "(X)", "(P)"},
     {P::kF32, M::kBuffer, C::kInt8, kPointer, "char", "int($t_data[$i])"},
     {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", "int($t_data[$i])"},
-#if QUADRA_CPU_SHAPES
     {P::kF32, M::kWideBuffer, C::kHalf, kPointer, "half",
-     QUADRA_CPU_TEXT("vload_half$lanes($i, $t_data)")},
-#endif
+     QUADRA_TEXT("vload_half$lanes($i, $t_data)")},
     {P::kF32, M::kImage, C::kFloat, kClImage, "", kReadImage,
      QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), "(int2)($pixel)", "(P)"},
     {P::kF32, M::kImage, C::kHalf, kClImage, "", kReadImage,

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cctype>
 
-#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
 
 namespace quadra {
 namespace {
-
-bool IsWordChar(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // Whether `text` uses `word` as a whole word.
 bool Uses(const std::string& text, const std::string& word) {
@@ -31,13 +28,6 @@ int DimensionOf(const Shape& shape, char letter) {
     case 'c': return shape.c;
     default: return shape.b;
   }
-}
-
-// Epilogues are macros, and macros are one line.
-std::string OnOneLine(const std::string& text) {
-  std::string line;
-  for (char c : text) line += c == '\n' ? ' ' : c;
-  return line;
 }
 
 // The words of tensor $t. Parameters of macros are capitals, for a macro replaces a
@@ -67,6 +57,14 @@ constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $t_at
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
 }  // namespace
+
+bool IsWordChar(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+std::string OnOneLine(const std::string& text) {
+  std::string line;
+  for (char c : text) line += c == '\n' ? ' ' : c;
+  return line;
+}
 
 RenderedKernel Renderer::Run(const std::string& entry) {
   out_.entry = entry;
@@ -140,7 +138,6 @@ void Renderer::DeclareTensor(size_t i) {
   } else {
     Define(tensor.name, "write_$t(VALUE, I)", Fill(arg, format.write, "I"));
   }
-  DefineWideTensor(i);
 }
 
 // A constant that lies behind others in their region is read from there on.
@@ -165,7 +162,6 @@ void Renderer::DeclareConstant(size_t i) {
     AddArgument(RenderedArg::Kind::kConstant, i, view, arg);
   }
   Define(constant.name, "read_$t(I)", Fill(arg, arg.format.read, index.c_str()));
-  DefineWideConstant(i);
 }
 
 void Renderer::DeclareInt(const std::string& name, int value) {
@@ -198,7 +194,7 @@ bool Renderer::HasSteps(size_t tensor) const {
 
 std::string Renderer::CountLanes(size_t tensor) const {
   const Shape& shape = layouts_[tensor].shape;
-  if (shape.c % 4 == 0 && !(kHasCpuShapes && dialect_.merge_similar_sources)) return "";
+  if (shape.c % 4 == 0 && !dialect_.merge_similar_sources) return "";
   return Text(QUADRA_TEXT("int e_c = $t_c - e_s${batches:, % $t_s} * 4; "))
       .Set("batches", shape.b > 1);
 }
@@ -216,90 +212,6 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
                                ? ""
                                : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
                                              "${ints:,int_}with_zeros_from(e_v, e_c); } "));
-}
-
-// The same for the four pixels of a vec16. Nothing where a step has words that are not known to
-// mean the same there, or an operand that is neither as large as the result nor one pixel.
-std::string Renderer::WideSteps() const {
-  const std::string steps = OnOneLine(epilogue_);
-  std::string wide;
-  for (size_t at = 0; at < steps.size();) {
-    size_t end = at;
-    const bool number = isdigit(static_cast<unsigned char>(steps[at]));
-    while (end < steps.size() && (IsWordChar(steps[end]) || (number && steps[end] == '.'))) ++end;
-    const std::string word = steps.substr(at, end - at);
-    at = end;
-    if (word.empty()) {
-      if (steps[at] == '.' || steps[at] == '{') return "";
-      wide += steps[at++];
-    } else if (word == "vec4") {
-      wide += "vec16";
-    } else if (word == "to_float") {
-      wide += "convert_float16";
-    } else if (word == "above" || word == "below" || word == "bounded" || word == "requantize") {
-      wide += "wide_" + word;
-    } else if (word.compare(0, 5, "read_") == 0) {
-      const size_t close = steps.find(')', at);
-      const std::string name = word.substr(5);
-      const std::string read = WideRead(name, steps.substr(at, close + 1 - at));
-      if (read.empty()) return "";
-      wide += Text(read).Set("t", name).str();
-      at = close + 1;
-    } else if (number || word == "e_v" || word == "max" || word == "min" || word == "sqrt" ||
-               (word[0] == 'e' && isdigit(static_cast<unsigned char>(word[1])))) {
-      wide += word;
-    } else {
-      return "";
-    }
-  }
-  return wide + " ";
-}
-
-std::string Renderer::WideRead(const std::string& name, const std::string& place) const {
-  size_t i = 0;
-  while (desc_.tensors[i].name != name) ++i;
-  const bool all = place == "(e_x, e_y, e_s)";
-  if (layouts_[i].is_int()) {
-    return all ? QUADRA_TEXT("vload16(0, (__global const int*)$t_data + e_at)") : "";
-  }
-  if (layouts_[i].half() != HalfLanes()) return "";
-  if (all) return "quads_at($t_lanes + e_at)";
-  return place == "(0, 0, e_s)" ? "four_of(read_$t(0, 0, e_s))" : "";
-}
-
-bool Renderer::RunsWide(size_t index) const {
-  const TensorLayout& layout = layouts_[index];
-  if (layout.is_int() || layout.half() != HalfLanes()) return false;
-  return !HasSteps(index) || !WideSteps().empty();
-}
-
-std::string Renderer::WriteRowText(size_t index) const {
-  const bool wide = RunsWide(index);
-  Text text(
-      QUADRA_TEXT("{ int e_row = 0; ${wide}for (; e_row < $t_w; ++e_row) "
-                  "write_$t($type(0), e_row, (Y), (S)) }"));
-  text.Set("wide", wide ? QUADRA_TEXT("for (; e_row + 4 <= $t_w; e_row += 4) "
-                                      "write_quads_$t((vec16)(0.0f), e_row, (Y), (S)) ")
-                        : "");
-  return text.Set("type", TypeOf(layouts_[index]));
-}
-
-std::string Renderer::WriteQuadsText(size_t index) const {
-  const std::string steps = HasSteps(index) ? WideSteps() : "";
-  if (HasSteps(index) && !RunsWide(index)) {
-    return QUADRA_TEXT(
-        "{ vec16 e_quads = (VALUE); for (int e_i = 0; e_i < 4; ++e_i) { "
-        "write_$t(((vec4*)&e_quads)[e_i], (X) + e_i, (Y), (S)) } }");
-  }
-  const std::string lanes = CountLanes(index);
-  Text text(
-      QUADRA_TEXT("{ vec16 e_v = (VALUE); int e_s = (S); "
-                  "int e_at = ((e_s * $t_h + (Y)) * $t_w + (X)) * 4; "
-                  "$steps${zeros}put_quads(e_v, $t_lanes + e_at); }"));
-  text.Set("steps", steps).Set("lanes", lanes);
-  return text.Set("zeros", lanes.empty() ? ""
-                                         : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
-                                                       "wide_with_zeros_from(e_v, e_c); } "));
 }
 
 const char* Renderer::Base(int axis) const {

@@ -14,6 +14,10 @@
 
 namespace quadra {
 
+bool IsWordChar(char c);
+// Epilogues are macros, and macros are one line.
+std::string OnOneLine(const std::string& text);
+
 class Renderer {
  public:
   using Kind = TensorLayout::Kind;
@@ -34,9 +38,9 @@ class Renderer {
   virtual void Declare(MemoryKind memory, bool read, const std::string& declaration) = 0;
   virtual void DeclareNumber(const std::string& name, bool is_float) = 0;
   virtual std::string Assemble(const std::string& entry) = 0;
-  // The words that only wide kernels use.
-  virtual void DefineWideTensor(size_t /*i*/) {}
-  virtual void DefineWideConstant(size_t /*i*/) {}
+  // They define the words of a tensor or constant, too.
+  virtual void DeclareTensor(size_t i);
+  virtual void DeclareConstant(size_t i);
 
   void DeclareInt(const std::string& name, int value);
   // A macro ("read_$t(I)") and its text, in both of which $t is the name of a tensor or constant.
@@ -47,12 +51,9 @@ class Renderer {
   }
   // The statement behind write_$t: the merged steps, zeros in the dead lanes, then the store.
   std::string WriteText(size_t tensor, const std::string& store) const;
-  // The same behind write_quads_$t, for a tensor of floats in a buffer.
-  std::string WriteQuadsText(size_t tensor) const;
-  // Whether the merged steps of this tensor can run on a vec16.
-  bool RunsWide(size_t tensor) const;
-  // Behind write_row_$t: what the merged steps read and compute, for a row of pixels.
-  std::string WriteRowText(size_t tensor) const;
+  bool HasSteps(size_t tensor) const;
+  // Declares e_c, the channels from e_s on, where the last slice has dead lanes.
+  std::string CountLanes(size_t tensor) const;
   // Whether the body uses the word.
   bool BodyUses(const std::string& word) const;
   // " + base_x" where the grid is dispatched in parts.
@@ -82,19 +83,9 @@ class Renderer {
   // A text of its format, where an element's place is `at`.
   static std::string Fill(const Argument& arg, const char* text, const char* at);
   void AddArgument(RenderedArg::Kind kind, size_t index, View view, const Argument& arg);
-  void DeclareTensor(size_t i);
-  void DeclareConstant(size_t i);
   // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
   // is the text of a read at P.
   void DefineWalk(const std::string& name, bool is_image, const std::string& fetch);
-  bool HasSteps(size_t tensor) const;
-  // Whether a program's pointers are to halfs.
-  bool HalfLanes() const { return StoresHalf(dialect_.precision); }
-  std::string WideSteps() const;
-  // Four pixels of an operand that the steps read at a place; nothing where that is not known.
-  std::string WideRead(const std::string& tensor, const std::string& place) const;
-  // Declares e_c, the channels from e_s on, where the last slice has dead lanes.
-  std::string CountLanes(size_t tensor) const;
   void NameNumbers();
   void AddDimensions();
   void MakeGrid();

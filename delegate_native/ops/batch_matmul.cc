@@ -127,7 +127,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   Loops loops;
   loops.limits[0] = "tiles";
   loops.pixel = body.c_str();
-  loops.per_item = 16;
+  loops.work = 32;
   LoopOver(context, tiles, out.h, out.slices() * out.b, loops, &desc);
   return Status();
 }

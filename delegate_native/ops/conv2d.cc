@@ -4,23 +4,24 @@
 // Which kernel computes it, in the order in which Kernels below and AddConv ask:
 //
 //   weights or bias that are no constants  computed_weights.cc, ops of their own: see Import
-//   each group is one channel              depthwise_conv2d.cc; on CPUs depthwise_cpu.cc for small
-//                                          windows and strides of one or two
+//   each group is one channel              depthwise_conv2d.cc; on PoCL cpu/wide_depthwise.cc for
+//                                          small windows and strides of one or two
 //   few rows, weights stay integers        integer_weights.cc
 //   3 x 3 windows, channels are many       winograd.cc
-//   GPUs                                   conv_gpu.cc: AddGpuConv divides the channels into
+//   PoCL                                   cpu/wide_conv.cc, but not for CONV_3D
+//   GPUs, llvmpipe                         conv_gpu.cc: AddGpuConv divides the channels into
 //                                          kernels, AddGpuPart makes one. Its tile is chosen by
-//                                          conv_tiles.cc; split_sums.cc shares a sum within a group
-//   CPUs (PoCL, llvmpipe)                  conv_cpu.cc: AddCpuConv
+//                                          conv_tiles.cc (llvmpipe: cpu/serial_tiles.cc);
+//                                          split_sums.cc shares a sum within a group
 //
-// FULLY_CONNECTED is imported as the same op. CONV_3D (by the GPUs' kernels everywhere) and, by
-// phases (conv_phases.cc), the transposed convolutions call AddConv, too. conv_weights.cc lays out
-// the weights for all of them.
+// FULLY_CONNECTED is imported as the same op. CONV_3D and, by phases (conv_phases.cc), the
+// transposed convolutions call AddConv, too. conv_weights.cc lays out the weights for all of them.
 #include <utility>
 
 #include "delegate_native/base/texts.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
+#include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/depthwise_conv2d.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/integer_weights.h"
@@ -29,9 +30,6 @@
 
 namespace quadra {
 namespace {
-
-// By the vectors' width; the tile leaves registers for weights and broadcasts.
-const WideTile kWideTiles[] = {{16, 2, 8}, {8, 2, 6}};
 
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
@@ -108,18 +106,9 @@ Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* 
 
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
   if (AddWinograd(context, conv, list)) return;
-  if (!context.gpu->is_cpu() || conv.deep()) return AddGpuConv(context, conv, list);
-  WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
-  const int vectors = CeilDiv(conv.out.c, tile.lanes);
-  if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
-  tile.halves = StoresHalf(context.precision);
-  if (conv.pointwise() && conv.groups == 1 && conv.plane_as_row) {
-    WideTile run = tile;
-    if (run.vectors == 1) run.pixels *= 2;
-    run.pointwise = conv.out.w * conv.out.h >= run.pixels;
-    if (run.pointwise) tile = run;
-  }
-  AddCpuConv(tile, conv, list);
+  const auto own = CpuKernelsFor(*context.gpu).conv;
+  if (own && !conv.deep()) own(context, conv, list);
+  else AddGpuConv(context, conv, list);
 }
 
 extern const Op kConv2dOp;

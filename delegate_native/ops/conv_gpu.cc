@@ -6,10 +6,10 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/conv_tiles.h"
+#include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/limits.h"
-#include "delegate_native/ops/loop.h"
 #include "delegate_native/ops/split_sums.h"
+#include "delegate_native/ops/tile_text.h"
 
 namespace quadra {
 namespace {
@@ -52,84 +52,55 @@ $write
 }
 )");
 
-// Where they run one after another, a loop over the pixels, which moves the sums to where the first
-// one's are. A work-item beyond the grid writes none.
-constexpr const char* kWriteInLoop =
-    QUADRA_TEXT(R"(int pixels = inside ? min($pixels, grid_w - x) : 0;
-int j = 0;
-do {
-if (j < pixels) {
-$for(k, slices)
+constexpr const char* kWriteSlices = QUADRA_TEXT(R"($for(k, slices)
 $if(k) if (o + $k < dst_s) {
-$write
-$if(k) }
-$end
-}
-$for(i, pixels) $if(i) $for(k, slices) a${i-1}_$k = a$i_$k;
-j += 1;
-} while (j < pixels);
-)");
-
-constexpr const char* kWriteEach = QUADRA_TEXT(R"($for(k, slices)
-$if(k) if (o + $k < dst_s) {
-$for(i, pixels)
-$if(i) if ($exists) {
-$write
-$if(i) }
-$end
-$if(k) }
+$each$if(k) }
 $end
 )");
 
 // `pixel`: the columns are x0, x1, …, and the last one of the grid again instead of those beyond.
-std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool pixel) {
+std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool pixel,
+                      const SerialTexts* serial) {
   if (t.split_bits > 0) {
     Text text(kWriteShared);
     text.Set("write", WriteSum("sum", "x + j % $pixels", "j / $pixels", scattered, part));
     return FinishSplit(t.pixels, t.slices, text);
   }
-  Text text(t.is_serial() ? kWriteInLoop : kWriteEach);
+  Text text(serial ? serial->writes : kWriteSlices);
   text.Set("pixels", t.pixels).Set("slices", t.slices);
+  if (serial) {
+    text.Set("width", "grid_w").Set("results", kWriteSlices).Set("each", "$write\n");
+    text.Set("moves", QUADRA_TEXT("$for(i, pixels) $if(i) $for(k, slices) a${i-1}_$k = a$i_$k;\n"));
+    return text.Set("write", WriteSum("a0_$k", "x + j", "$k", scattered, part));
+  }
+  text.Set("each", kWritePixels);
   text.Set("exists", pixel ? "x$i > x${i-1}" : "x + $i < grid_w");
-  const char* const sum = t.is_serial() ? "a0_$k" : "a$i_$k";
-  const char* const x = t.is_serial() ? "x + j" : pixel ? "x$i" : "x + $i";
-  return text.Set("write", WriteSum(sum, x, "$k", scattered, part));
+  return text.Set("write", WriteSum("a$i_$k", pixel ? "x$i" : "x + $i", "$k", scattered, part));
 }
 
 // Adds what the input slices at p + q$i and on, times the weights from `at` to `end`, give to the
 // sums. The pixels have one position along y and slices together: a register, and an addition less
 // in each trip, for each of them.
-// A GPU keeps the sums in registers, and one vector of weights at a time. Where the tile has more
-// sums than registers, each is brought in once for its four products; and as each loop around the
-// sums costs a copy of all of them, a source of one slice does without.
+// A GPU keeps the sums in registers, and one vector of weights at a time.
 constexpr const char* kProducts = QUADRA_TEXT(R"(${read}p += slice;
 $for(n, 4*slices)
 w = read_weights(i + $n);
 $for(i, pixels) a$i_${n%slices} += v$i.${n/slices:x,y,z,w} * w;
 $end
 )");
-constexpr const char* kSerialProducts = QUADRA_TEXT(R"(${read}p += slice;
-$for(k, slices)
- {
-$for(c, channels) sum4_t w$c = read_weights(i + ${c*slices+k});
-$for(i, pixels) $for(c, channels) a$i_$k += v$i.${c:x,y,z,w} * w$c;
-}
-$end
-)");
 constexpr const char* kSharedLoop = QUADRA_TEXT(
     "int end = at + run;\n"
     "for (int i = at + split * $step; i < end; i += splits * $step) {\n$products}\n");
 
-std::string AddSlices(const QuadTile& t, const char* read) {
-  Text products(t.is_serial() ? kSerialProducts : kProducts);
+std::string AddSlices(const QuadTile& t, const char* read, const SerialTexts* serial) {
+  Text products(serial ? serial->products : kProducts);
   products.Set("read", read).Set("pixels", t.pixels).Set("slices", t.slices);
   products.Set("channels", t.channels > 0 ? t.channels : 4);
   const int step = 4 * t.slices;
   if (t.split_bits > 0) return Text(kSharedLoop).Set("step", step).Set("products", products);
-  const char* const end =
-      t.is_serial() ? "int end = inside ? at + run : at;\n" : "int end = at + run;\n";
-  if (t.channels == 0) return end + Loop(t.is_serial(), "i", "at", "i < end", step, products);
-  return end + Text(" {\nint i = at;\n$products}\n").Set("products", products).str();
+  const char* const loop = !serial ? kLoop : t.channels > 0 ? serial->once : serial->loop;
+  return (serial ? serial->end : "int end = at + run;\n") +
+         Loop(loop, "i", "at", "i < end", step, products);
 }
 
 // Where the window is the pixel itself.
@@ -163,15 +134,15 @@ if (!in$i) { v$i = vec4(0.0f); }
 $end
 )");
 
-// The rows of the window, of which row ky has the number `row` among all. `once`: there is a tap,
-// and loops may be tested behind their bodies.
-std::string Rows(const QuadTile& t, bool once, const char* inside, const char* row) {
+// The rows of the window, of which row ky has the number `row` among all.
+std::string Rows(const QuadTile& t, const char* loop, const char* inside, const char* row,
+                 const SerialTexts* serial) {
   Text tap(kTap);
-  tap.Set("pixels", t.pixels).Set("add", AddSlices(t, kReadInside));
+  tap.Set("pixels", t.pixels).Set("add", AddSlices(t, kReadInside, serial));
   Text body(kRow);
   body.Set("inside", inside).Set("row", row);
-  body.Set("taps", Loop(once, "kx", "0", "kx < kernel_x", 1, tap));
-  return Loop(once, "ky", "0", "ky < kernel_y", 1, body);
+  body.Set("taps", Loop(loop, "kx", "0", "kx < kernel_x", 1, tap));
+  return Loop(loop, "ky", "0", "ky < kernel_y", 1, body);
 }
 
 // The planes of the window, where there are several.
@@ -183,12 +154,14 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 $rows}
 )");
 
-std::string Sums(const QuadTile& t, const Conv& conv, bool pixel) {
-  if (pixel) return Text(kPixel).Set("pixels", t.pixels).Set("add", AddSlices(t, kReadPixels));
+std::string Sums(const QuadTile& t, const Conv& conv, bool pixel, const SerialTexts* serial) {
+  if (pixel) {
+    return Text(kPixel).Set("pixels", t.pixels).Set("add", AddSlices(t, kReadPixels, serial));
+  }
   // A phase of a transposed convolution may have no taps.
-  const bool once = t.is_serial() && conv.taps() > 0;
-  if (!conv.deep()) return Rows(t, once, "", "ky");
-  return Text(kPlanes).Set("rows", Rows(t, once, "plane && ", "(kz * kernel_y + ky)"));
+  const char* const loop = serial && conv.taps() > 0 ? serial->loop : kLoop;
+  if (!conv.deep()) return Rows(t, loop, "", "ky", serial);
+  return Text(kPlanes).Set("rows", Rows(t, loop, "plane && ", "(kz * kernel_y + ky)", serial));
 }
 
 // Where work-items share sums, all of a group reach its barrier. A division costs as much as
@@ -201,9 +174,7 @@ x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 $end
 $if(!split)
 int x = GLOBAL_X * $pixels; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$if(serial) bool inside = !(x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes});
-$if(!serial) if (x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes}) { return; }
-$end
+$guard$end
 $if(batch) int b = 0; int block = z;
 $if(!batch) int b = z / blocks; int block = z - b * blocks;
 int o = block * $slices${part:, + first_o};
@@ -227,19 +198,23 @@ $for(i, pixels) $for(k, slices) sum4_t a$i_$k = read_bias(o + $k);
 $if(split) $for(i, pixels) $for(k, slices) if (split > 0) { a$i_$k = vec4(0.0f); }
 $sums$writes)");
 
-std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
+std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
+                     const SerialTexts* serial) {
   const bool split = t.split_bits > 0;
   Text text(kQuadBody);
   text.Set("pixels", t.pixels).Set("slices", t.slices).Set("split", split);
-  text.Set("serial", t.is_serial()).Set("pixel", pixel).Set("deep", conv.deep());
+  text.Set("guard", serial ? serial->guard : kGuard);
+  text.Set("beyond",
+           QUADRA_TEXT("x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes}"));
+  text.Set("serial", serial != nullptr).Set("pixel", pixel).Set("deep", conv.deep());
   text.Set("batch", conv.out.b == 1);
   text.Set("part", part.outs > 0).Set("matrices", conv.matrices > 1);
   text.Set("sources", static_cast<int>(part.slices));
   text.Set("source", part.slices == Slices::kOfGroups ? FindFirstSlice("o * 4")
                      : part.slices == Slices::kAll    ? "int first_s = 0;\n"
                                                       : "");
-  text.Set("sums", Sums(t, conv, pixel));
-  return text.Set("writes", WriteSums(t, conv.scattered(), part, pixel));
+  text.Set("sums", Sums(t, conv, pixel, serial));
+  return text.Set("writes", WriteSums(t, conv.scattered(), part, pixel, serial));
 }
 
 void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
@@ -333,11 +308,11 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   kernel.Int("blocks", blocks);
   const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
   if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
-  kernel.body = QuadBody(tile, conv, part, pixel);
+  kernel.body = QuadBody(tile, conv, part, pixel, CpuKernelsFor(*context.gpu).serial);
   kernel.trips = TripsOf(conv, CeilDiv(part.count, 1 << tile.split_bits));
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
   if (tile.split_bits > 0) AddSplit(tile.split_bits, tile.pixels * tile.slices, &kernel);
-  else if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
+  else SetGroup(*context.gpu, &kernel);
 }
 
 // How many input slices one kernel may take.

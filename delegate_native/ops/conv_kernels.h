@@ -61,7 +61,7 @@ Status CheckBias(const Graph& graph, const Node& node, int channels);
 // A node's convolution but for its weights and window. Its bounds are taken from the merged steps.
 Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list);
 
-// Appends the kernels that compute it: Winograd's, or those of AddGpuConv or AddCpuConv.
+// Appends the kernels that compute it: Winograd's, those of AddGpuConv or the target's own.
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
 
 // A block of `lanes` output channels reads the input slices of the groups that it lies in: so many,
@@ -84,16 +84,6 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel);
 
 // As GPUs do it: in 4 channels at a time, by as many kernels as the device's limits ask for.
 void AddGpuConv(const KernelContext& context, const Conv& conv, KernelList* list);
-
-// As CPUs do it: vectors of `lanes` output channels, `vectors` of them times `pixels` in registers.
-struct WideTile {
-  int lanes, vectors, pixels;
-  bool halves = false;     // tensors hold halves, which are turned into floats four at a time
-  bool pointwise = false;  // pixels are a run, of the source as of the result
-
-  WideTile(int l, int v, int p) : lanes(l), vectors(v), pixels(p) {}
-};
-void AddCpuConv(const WideTile& tile, const Conv& conv, KernelList* list);
 
 }  // namespace quadra
 

@@ -1,7 +1,6 @@
 #include "delegate_native/ops/conv_tiles.h"
 
-#include <algorithm>
-
+#include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/split_sums.h"
 
 namespace quadra {
@@ -29,34 +28,12 @@ constexpr Row kRows[] = {
     {{1, 1}, 0, 0, 0},    // so few that none may be lost
 };
 
-constexpr int64_t kWorthCompiling = 10'000'000;  // multiply-adds of a pointwise convolution
-
-// Where work-items run one after another, many of them are no gain: tiles are as large as registers
-// and the compiler's time allow.
-QuadTile SerialTile(int w, bool pixel, const Conv& conv) {
+QuadTile GpuTile(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices) {
   const int slices = conv.out.slices();
-  // Four slices at once read the pixels half as often, unless too many would be beyond the last.
-  // That text compiles for 80 ms longer, which small convolutions do not bring in again.
-  const int64_t products = int64_t{conv.out.w} * conv.out.h * conv.out.c * conv.in.c;
-  const bool four = pixel && w >= 5 && products >= kWorthCompiling &&
-                    (slices % 4 == 0 || slices % 4 == 3 || slices > 16);
-  QuadTile tile{w >= 5 ? 8 : 4, four ? std::min(4, slices) : std::min(2, slices)};
-  if (w == 1) tile = {1, std::min(4, slices)};
-  tile.serial = true;
-  // Most models have one such convolution, their first: its text is worth compiling.
-  if (conv.in.c <= 4 && conv.groups == 1 && !pixel) tile.channels = conv.in.c;
-  return tile;
-}
-
-}  // namespace
-
-QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices) {
-  const int slices = conv.out.slices();
-  QuadTile tile = SerialTile(w, pixel, conv);
   bool may_split = false;
-  for (int i = 0; !gpu.runs_items_serially(); ++i) {
+  for (int i = 0;; ++i) {
     const Row& row = kRows[i];
-    tile = row.tile;
+    QuadTile tile = row.tile;
     const int columns = CeilDiv(w, tile.pixels);
     const int64_t items = int64_t{columns} * h * CeilDiv(slices, tile.slices) * conv.out.b;
     tile.split_bits = may_split ? SplitBits(gpu, items, columns, in_slices) : 0;
@@ -69,8 +46,15 @@ QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv,
       i = -1;
       continue;
     }
-    if (fits || is_last) break;
+    if (fits || is_last) return tile;
   }
+}
+
+}  // namespace
+
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices) {
+  const auto own = CpuKernelsFor(gpu).tile;
+  QuadTile tile = own ? own(w, pixel, conv) : GpuTile(gpu, w, h, pixel, conv, in_slices);
   // Slices of several groups would read what only one of them needs.
   while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
     --tile.slices;

@@ -8,16 +8,13 @@
 namespace quadra {
 
 // `pixels` neighbours of a row in `slices` slices; 2^split_bits work-items share the input
-// channels. `serial`: work-items run one after another, and the tile is larger than the registers.
+// channels.
 struct QuadTile {
   int pixels, slices;
   int split_bits = 0;
-  bool serial = false;
-  int channels = 0;  // serial, with a window: of a source that is one slice
+  int channels = 0;  // of a source that is one slice, where the text is for as many (cpu/)
 
   constexpr QuadTile(int p, int s) : pixels(p), slices(s) {}
-  // Known to be false where a library does without such texts.
-  constexpr bool is_serial() const { return kHasCpuShapes && serial; }
 };
 
 // For a grid of w x h results from so many slices. `pixel`: each is made from one pixel of the

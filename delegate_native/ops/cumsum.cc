@@ -89,7 +89,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("depth", depth);
   loops.limits[0] = "columns", loops.limits[1] = "rows", loops.limits[2] = "depth";
   loops.pixel = body.c_str();
-  loops.per_item = 1;
+  loops.work = 512;
   LoopOver(context, axis == 2 ? 1 : in.shape.w, axis == 1 ? 1 : in.shape.h, depth, loops, &desc);
   return Status();
 }

@@ -10,9 +10,9 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
-#include "delegate_native/ops/depthwise_cpu.h"
+#include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/loop.h"
+#include "delegate_native/ops/tile_text.h"
 #include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -54,8 +54,7 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// [out slice][ky][kx] vec4 of output lanes, or [out slice][kx][ky]: CPUs' kernels add column by
-// column. Of weights 1HWO or OHW1.
+// [out slice][ky][kx] vec4 of output lanes, or [out slice][kx][ky]. Of weights 1HWO or OHW1.
 std::vector<float> PackWeights(const std::vector<float>& weights, const Shape& shape,
                                bool by_columns) {
   const int taps = shape.h * shape.w, channels = shape.b * shape.c;
@@ -108,42 +107,24 @@ std::string Body(bool many, bool round) {
   return text.Set("read", many ? kReadMany : kReadOne).Set("bounded", Bounded(round, "sum"));
 }
 
-// A strip of neighbours of a row: what one reads, the next ones use again. Everything along x, and
-// the dilation along y, is in the text.
-struct Strip {
-  int pixels, taps, stride, dilation, dilation_y;
-
-  int Column(int pixel, int tap) const { return pixel * stride + tap * dilation; }
-  std::vector<int> Columns() const {
-    std::vector<int> columns;
-    for (int i = 0; i < pixels; ++i) {
-      for (int k = 0; k < taps; ++k) columns.push_back(Column(i, k));
-    }
-    SortOnce(&columns);
-    return columns;
-  }
-};
-
 // Everything that a strip's pixels have in common.
-Text ForStrip(const Strip& strip, bool serial, const char* text) {
+Text ForStrip(const Strip& strip, const char* text) {
   Text made(text);
   made.Set("pixels", strip.pixels).Set("stride", strip.stride).Set("dilation", strip.dilation_y);
-  return made.Set("taps", strip.taps).Set("serial", serial);
+  return made.Set("taps", strip.taps);
 }
 
 // The products of one row of the window: each column is read once and used. Columns outside
 // are read inside and dropped.
-constexpr const char* kRow = QUADRA_TEXT(R"($if(serial) if (ky < last) {
-$for(k, taps) sum4_t w$k = read_weights(w + $k);
+constexpr const char* kRow = QUADRA_TEXT(R"($for(k, taps) sum4_t w$k = read_weights(w + $k);
 sum4_t v;
 ${columns}w += $taps;
 row += next_row;
-$if(serial) }
 )");
 constexpr const char* kColumn =
     QUADRA_TEXT("v = fetch_src(row + along_src(x$c));\nif (!in$c) { v = vec4(0.0f); }\n");
 
-std::string StripRow(const Strip& strip, bool serial) {
+std::string StripRow(const Strip& strip) {
   std::string text;
   for (int c : strip.Columns()) {
     text += Text(kColumn).Set("c", c).str();
@@ -154,14 +135,12 @@ std::string StripRow(const Strip& strip, bool serial) {
       }
     }
   }
-  return ForStrip(strip, serial, kRow).Set("columns", text);
+  return ForStrip(strip, kRow).Set("columns", text);
 }
 
 constexpr const char* kFindStrip = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $pixels; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$if(serial) bool inside = !(x >= dst_w || y >= dst_h || z >= dst_s * dst_b);
-$if(!serial) if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
-int o = ${batch:z - z / dst_s * dst_s,z};
+${guard}int o = ${batch:z - z / dst_s * dst_s,z};
 int sx = x * $stride - pad_x;
 int sy = y * stride_y - pad_y;
 int first = max(0, (${dilation-1} - sy) / $dilation);
@@ -170,61 +149,53 @@ int w = (o * kernel_y + first) * $taps;
 src_at row = at_src(0, sy + first * $dilation, z);
 src_at next_row = down_src($dilation);
 $for(i, pixels) sum4_t a$i = read_bias(o);
-${columns}$if(serial) last = inside ? last : first;
-)");
+$columns)");
 constexpr const char* kFindColumn =
     QUADRA_TEXT("int x$c = clamp(sx + $c, 0, src_w - 1); bool in$c = x$c == sx + $c;\n");
 
-// The results; in a loop, which moves the sums to where the first one is, the text is there once.
-constexpr const char* kWriteStrip = QUADRA_TEXT(R"($for(i, pixels)
-$if(i) if (x + $i < dst_w) {
-write_dst($bounded, x + $i, y, z);
-$if(i) }
-$end
-)");
-constexpr const char* kWriteInLoop =
-    QUADRA_TEXT(R"(int pixels = inside ? min($pixels, dst_w - x) : 0;
-int j = 0;
-do {
-if (j < pixels) {
-write_dst($bounded, x + j, y, z);
+// The results. In a loop the text is there once.
+std::string WriteStrip(const Strip& strip, bool round, const SerialTexts* serial) {
+  if (!serial) {
+    Text write = ForStrip(strip, kWritePixels);
+    write.Set("exists", "x + $i < dst_w").Set("write", "write_dst($bounded, x + $i, y, z);");
+    return write.Set("bounded", Bounded(round, "a$i"));
+  }
+  Text write = ForStrip(strip, serial->writes);
+  write.Set("width", "dst_w").Set("results", "write_dst($bounded, x + j, y, z);\n");
+  write.Set("moves", QUADRA_TEXT("$for(i, pixels) $if(i) a${i-1} = a$i;\n"));
+  return write.Set("bounded", Bounded(round, "a0"));
 }
-$for(i, pixels) $if(i) a${i-1} = a$i;
-j += 1;
-} while (j < pixels);
-)");
 
-std::string StripBody(const GpuInfo& gpu, const Strip& strip, bool one_item, bool round) {
-  const bool serial = gpu.runs_items_serially();
+std::string StripBody(const Strip& strip, bool one_item, bool round, const SerialTexts* serial) {
   std::string columns;
   for (int c : strip.Columns()) columns += Text(kFindColumn).Set("c", c).str();
-  Text find = ForStrip(strip, serial, kFindStrip);
+  Text find = ForStrip(strip, kFindStrip);
+  find.Set("guard", serial ? serial->guard : kGuard);
+  find.Set("beyond", QUADRA_TEXT("x >= dst_w || y >= dst_h || z >= dst_s * dst_b"));
   find.Set("batch", one_item).Set("columns", columns);
-  Text write = ForStrip(strip, serial, serial ? kWriteInLoop : kWriteStrip);
-  write.Set("bounded", Bounded(round, serial ? "a0" : "a$i"));
-  return find.str() + Loop(serial, "ky", "first", "ky < last", 1, StripRow(strip, serial)) +
-         write.str();
+  return find.str() + (serial ? serial->last : "") +
+         Loop(serial ? serial->loop_if_any : kLoop, "ky", "first", "ky < last", 1,
+              StripRow(strip)) +
+         WriteStrip(strip, round, serial);
 }
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
-// that share no column two are as good. Short rows are no multiple of three. Where work-items run
-// one after another, reads cost most: longer strips share weights, as far as the text is not too
-// long for the compiler.
+// that share no column two are as good. Short rows are no multiple of three.
 Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
-  constexpr int kMostColumns = 16;  // of a serial strip
-  const bool serial = gpu.runs_items_serially();
-  Strip strip = {serial ? 8 : 4, window.kernel_x, window.stride_x, window.dilation_x,
-                 window.dilation_y};
+  Strip strip = {4, window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y};
+  if (const auto own = CpuKernelsFor(gpu).strip) {
+    strip.pixels = own(strip, out.w);
+    return strip;
+  }
   const auto fits = [&] {
     const int columns = static_cast<int>(strip.Columns().size());
-    if (serial) return out.w > strip.pixels / 2 && columns <= kMostColumns;
     const int items = CeilDiv(out.w, strip.pixels) * out.h * out.slices() * out.b;
     return out.w > strip.pixels / 2 && (strip.pixels != 3 || out.w >= 24) &&
            strip.pixels + strip.taps + columns < gpu.vector_registers &&
            (strip.pixels == 2 || columns < strip.pixels * strip.taps) &&
            items >= gpu.enough_work_items;
   };
-  while (strip.pixels > 1 && !fits()) strip.pixels = serial ? strip.pixels / 2 : strip.pixels - 1;
+  while (strip.pixels > 1 && !fits()) --strip.pixels;
   return strip;
 }
 
@@ -235,12 +206,22 @@ void MakeGpuDepthwise(const GpuInfo& gpu, const Shape& out, const Window& window
   const int slices = out.slices() * out.b;
   const Strip strip = StripFor(gpu, out, window);
   const bool in_strips = multiplier == 1 && strip.taps <= kMostTaps;
-  kernel->body = in_strips ? StripBody(gpu, strip, out.b == 1, round) : Body(multiplier > 1, round);
+  kernel->body = in_strips ? StripBody(strip, out.b == 1, round, CpuKernelsFor(gpu).serial)
+                           : Body(multiplier > 1, round);
   kernel->Grid(CeilDiv(out.w, in_strips ? strip.pixels : 1), out.h, slices);
-  if (!gpu.is_cpu()) SetGpuGroup(gpu, kernel);
+  SetGroup(gpu, kernel);
 }
 
 }  // namespace
+
+std::vector<int> Strip::Columns() const {
+  std::vector<int> columns;
+  for (int i = 0; i < pixels; ++i) {
+    for (int k = 0; k < taps; ++k) columns.push_back(Column(i, k));
+  }
+  SortOnce(&columns);
+  return columns;
+}
 
 Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
                         KernelList* list) {
@@ -252,17 +233,16 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
   const int channels = conv.out.slices() * 4, multiplier = conv.out.c / conv.in.c;
-  const bool wide = context.gpu->is_cpu() && multiplier == 1 && IsWideDepthwise(conv.window);
+  const auto own = CpuKernelsFor(*context.gpu).depthwise;
+  const bool by_columns = own && multiplier == 1 && own(conv, &kernel);
   kernel.Constant("weights", 4, int64_t{conv.taps()} * channels,
-                  [constant = weights.constant, shape, wide] {
-                    return PackWeights(*constant->floats(), shape, wide);
+                  [constant = weights.constant, shape, by_columns] {
+                    return PackWeights(*constant->floats(), shape, by_columns);
                   });
   kernel.Constant("bias", BiasOf(conv, channels));
   AddConvNumbers(conv, &kernel);
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
-  if (wide) {
-    MakeWideDepthwise(conv.out, conv.window, conv.bounds.round(), &kernel);
-  } else {
+  if (!by_columns) {
     MakeGpuDepthwise(*context.gpu, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
   }
   return Status();

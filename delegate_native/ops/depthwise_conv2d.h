@@ -2,9 +2,21 @@
 #ifndef QUADRA_OPS_DEPTHWISE_CONV2D_H_
 #define QUADRA_OPS_DEPTHWISE_CONV2D_H_
 
+#include <vector>
+
 #include "delegate_native/ops/op.h"
 
 namespace quadra {
+
+// A strip of neighbours of a row: what one reads, the next ones use again. Everything along x, and
+// the dilation along y, is in the text.
+struct Strip {
+  int pixels, taps, stride, dilation, dilation_y;
+
+  int Column(int pixel, int tap) const { return pixel * stride + tap * dilation; }
+  // Those of the source that it reads.
+  std::vector<int> Columns() const;
+};
 
 // Weights are 1HWO or, with groups of one channel, OHW1.
 Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,

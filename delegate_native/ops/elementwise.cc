@@ -10,14 +10,11 @@
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/border_kernels.h"
+#include "delegate_native/ops/cpu_kernels.h"
 
 namespace quadra {
 namespace {
 
-constexpr const char* kRow = QUADRA_CPU_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
-if (y >= dst_h || s >= dst_s * dst_b) { return; }
-write_row_dst(y, s);
-)");
 constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
 write_dst(num4(0), x, y, s);
@@ -69,7 +66,7 @@ class StepWriter {
   }
 
  private:
-  bool merge_similar_sources() const { return gpu_.wants_merge_similar_sources(); }
+  bool merge_similar_sources() const { return MergesSimilarSources(gpu_); }
   // Then operands are read as if they had fewer channels; a division would cost too much.
   bool is_one_of_few() const { return merge_similar_sources() && out_.b == 1; }
 
@@ -221,10 +218,8 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
   StepWriter writer(context, graph, out, &kernel, 0);
   const bool is_int = !IsFloat(graph.value(node.inputs[0]).element);
   QUADRA_RETURN_IF_ERROR(writer.Write(*op, node.inputs, /*hole=*/-1, is_int, node.attributes));
-  if (context.gpu->is_cpu()) {
-    // One row per work-item.
-    kernel.body = kRow;
-    kernel.Grid(shape.h, shape.slices() * shape.b, 1);
+  if (const auto own = CpuKernelsFor(*context.gpu).elementwise) {
+    own(shape, &kernel);
   } else {
     kernel.body = kPixel;
     kernel.Grid(shape.w, shape.h, shape.slices() * shape.b);
@@ -266,13 +261,6 @@ int TakeBounds(const Node& node, Bounds* bounds) {
 std::string Bounded(bool round, const std::string& sum) {
   return round ? "requantize(" + sum + ", inverse, scale, low, high)"
                : "bounded(" + sum + ", low, high)";
-}
-
-std::string BoundWide(bool round, int lanes, const char* vector) {
-  Text text(round ? "$vector = requantize_of(vec$lanes, $vector);"
-                  : QUADRA_TEXT("$vector = $vector < low ? low : $vector; "
-                                "$vector = $vector > high ? high : $vector;"));
-  return text.Set("vector", vector).Set("lanes", lanes);
 }
 
 Status AttachEpilogue(const KernelContext& context, const Graph& graph, const Node& node, int first,

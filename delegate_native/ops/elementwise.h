@@ -29,10 +29,8 @@ struct Bounds {
 };
 // The node's; returns how many steps that is.
 int TakeBounds(const Node& node, Bounds* bounds);
-// The expression of a vec4 within the bounds, and a statement that brings a vector of `lanes`
-// there.
+// The expression of a vec4 within the bounds.
 std::string Bounded(bool round, const std::string& sum);
-std::string BoundWide(bool round, int lanes, const char* vector);
 
 // Appends node.fused[first…] to the kernel's epilogue.
 Status AttachEpilogue(const KernelContext& context, const Graph& graph, const Node& node, int first,

@@ -41,9 +41,8 @@ int PowerOfTwoFrom(int n) {
 
 }  // namespace
 
-void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc) {
-  constexpr int kWanted = 64;
-  int left = std::min(kWanted, gpu.max_work_group_size);
+void SetGroup(const GpuInfo& gpu, KernelDesc* desc) {
+  int left = std::min(gpu.wanted_group_size(), gpu.max_work_group_size);
   // Two rounds: first a tile of the plane, then whatever is free along any axis.
   const int first[3] = {8, 8, 1};
   int group[3] = {1, 1, 1};
@@ -59,9 +58,10 @@ void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc) {
 
 void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops& loops,
               KernelDesc* desc) {
-  const bool rows = context.gpu->is_cpu();
+  const int results = context.gpu->results_per_item();
+  const bool rows = results > 1;
   const int tile_w = rows ? w : 1;
-  const int tile_h = rows ? std::min(h, std::max(1, loops.per_item / w)) : 1;
+  const int tile_h = rows ? std::min(h, std::max(1, results / loops.work / w)) : 1;
   desc->Int("tile_w", tile_w);
   desc->Int("tile_h", tile_h);
   // A loop over one costs a GPU registers.
@@ -70,7 +70,7 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
   text.Set("rows", rows).Set("row", loops.row).Set("pixels", *loops.pixel != 0);
   desc->body = text.Set("pixel", loops.pixel);
   desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
-  if (!rows) SetGpuGroup(*context.gpu, desc);
+  SetGroup(*context.gpu, desc);
 }
 
 void LoopOverResults(const KernelContext& context, const Shape& out, const char* row,
@@ -94,7 +94,7 @@ void LoopOverPixels(const KernelContext& context, const Shape& shape, const char
   Loops loops;
   loops.limits[2] = "dst_b";
   loops.pixel = pixel;
-  loops.per_item = kResultsPerCpuItem / (4 * shape.slices());
+  loops.work = 4 * shape.slices();
   LoopOver(context, shape.w, shape.h, shape.b, loops, desc);
 }
 

@@ -1,5 +1,5 @@
-// How a kernel's results are spread over work-items: one result each on GPUs; on CPUs, where a
-// work-item costs as much as a hundred results, whole rows. The text is the same for both.
+// How a kernel's results are spread over work-items: one result each, or whole rows where the
+// target wants a work-item to make more (GpuInfo::results_per_item). The text is the same for both.
 #ifndef QUADRA_OPS_GRID_H_
 #define QUADRA_OPS_GRID_H_
 
@@ -9,9 +9,6 @@
 
 namespace quadra {
 
-// Results (vec4) that make up a work-item of a CPU.
-constexpr int kResultsPerCpuItem = 512;
-
 // Sets a kernel's grid, group and body. `row` finds `int y, s`, `pixel` also `int x`; both run for
 // every place below the limits, which are the text of three numbers and their values:
 // {"dst_w", "dst_h", "dst_s * dst_b"} and w, h, slices. A row without `pixel` goes itself from
@@ -20,7 +17,7 @@ struct Loops {
   const char* limits[3] = {"dst_w", "dst_h", "dst_s * dst_b"};
   const char* row = "";
   const char* pixel = "";
-  int per_item = kResultsPerCpuItem;  // fewer where one result is much work
+  int work = 1;  // that of so many plain results is in each of these
 };
 void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops& loops,
               KernelDesc* desc);
@@ -35,8 +32,8 @@ void LoopOverSlices(const KernelContext& context, const Shape& out, int count, c
 void LoopOverPixels(const KernelContext& context, const Shape& shape, const char* pixel, int sweeps,
                     KernelDesc* desc);
 
-// A group for a grid on a GPU: near 8 x 4 x 1, filled up along other axes where the grid is thin.
-void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc);
+// A group for a grid: near 8 x 8 x 1, filled up along other axes where the grid is thin.
+void SetGroup(const GpuInfo& gpu, KernelDesc* desc);
 
 }  // namespace quadra
 

@@ -8,8 +8,8 @@
 
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
+#include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/split_sums.h"
 
 namespace quadra {
@@ -85,8 +85,7 @@ struct Matrix {
 };
 
 // Work-items of a group share the parts of a row, or its words where these are one part.
-constexpr const char* kBody = QUADRA_TEXT(R"($if(wide) #define sum16_t vec16
-const int bits = $bits, up = ${32-bits};
+constexpr const char* kBody = QUADRA_TEXT(R"(${types}const int bits = $bits, up = ${32-bits};
 $if(split)
 
 int o = min(z, blocks - 1), y = min(GLOBAL_X, dst_h - 1), b = GLOBAL_Y;
@@ -125,22 +124,16 @@ $for(i, pixels) a$i_0 += p$i * f;
 $store)");
 constexpr const char* kStore =
     QUADRA_TEXT("$for(i, pixels) write_dst(a$i_0, $i, y, b * dst_s + o);\n");
-// On CPUs: four slices.
-constexpr const char* kStoreWide = QUADRA_CPU_TEXT(
-    "$for(i, pixels) vec4 four$i[4]; *(vec16*)four$i = a$i_0; "
-    "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
-    "{ write_dst(four$i[j], $i, y, b * dst_s + o * 4 + j); }\n");
+constexpr RowVector kFourRows = {4, "", kStore};
 
-std::string Body(int bits, int pixels, bool wide, bool split) {
+std::string Body(int bits, int pixels, const RowVector& vector, bool split) {
   Text text(kBody);
-  text.Set("bits", bits).Set("pixels", pixels);
-  text.Set("wide", wide).Set("lanes", wide ? 16 : 4).Set("split", split);
+  text.Set("bits", bits).Set("pixels", pixels).Set("split", split);
+  text.Set("types", vector.types).Set("lanes", vector.rows).Set("store", vector.store);
   if (split) {
     text.Set("store",
              FinishSplit(pixels, 1,
                          QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n")));
-  } else {
-    text.Set("store", kHasCpuShapes && wide ? kStoreWide : kStore);
   }
   return text.str();
 }
@@ -164,28 +157,29 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   const GpuInfo& gpu = *context.gpu;
   const Value& weights = graph.value(node.inputs[1]);
   const Shape& in = graph.shape(node.inputs[0]);
-  const bool cpu = gpu.is_cpu();
-  Matrix matrix(weights.constant, weights.shape.b, in.c, cpu ? 16 : 4);
+  const RowVector* const own = CpuKernelsFor(gpu).integer_rows;
+  const RowVector& vector = own ? *own : kFourRows;
+  Matrix matrix(weights.constant, weights.shape.b, in.c, vector.rows);
   if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
   // Parts are shared as they are, whatever their words.
   const int steps = std::min(matrix.words, matrix.parts > 1 ? 4 * matrix.parts : matrix.words);
   const int split_bits = SplitBits(gpu, int64_t{matrix.blocks} * in.h * in.b, in.h, steps);
   // Neighbours read neighbours; who goes through a row alone, or its group, finds it in one piece.
-  if (!cpu && !gpu.runs_items_serially() && split_bits == 0) matrix.step = 1;
+  if (gpu.runs_items_together() && split_bits == 0) matrix.step = 1;
   if (matrix.words > kMostTrips || matrix.numbers() * 4 > gpu.max_buffer_bytes) return false;
   KernelDesc& kernel = list->Add("matvec");
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
   matrix.AddTo(&kernel);
   kernel.trips = matrix.words;
-  kernel.body = Body(matrix.stored->stored_bits(), in.w, cpu, split_bits > 0);
+  kernel.body = Body(matrix.stored->stored_bits(), in.w, vector, split_bits > 0);
   if (split_bits > 0) {
     kernel.Grid(in.h, in.b, matrix.blocks);
     AddSplit(split_bits, in.w, &kernel);
     return true;
   }
   kernel.Grid(matrix.blocks, in.h, in.b);
-  if (!cpu) SetGpuGroup(gpu, &kernel);
+  SetGroup(gpu, &kernel);
   return true;
 }
 

@@ -105,12 +105,12 @@ class Check {
   }
 
   Status Trips() const {
-    if (gpu_.is_cpu() || desc_.trips <= kMostTrips) return Status();
+    if (desc_.trips <= gpu_.most_trips()) return Status();
     return Unsupported(
         "a work-item of kernel %s loops %lld times; GPUs end kernels that loop so long, "
         "the most is %lld: a smaller window or a smaller input helps",
         desc_.name.c_str(), static_cast<long long>(desc_.trips),
-        static_cast<long long>(kMostTrips));
+        static_cast<long long>(gpu_.most_trips()));
   }
 
   Status Units() const {

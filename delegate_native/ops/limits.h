@@ -9,10 +9,6 @@
 
 namespace quadra {
 
-// Trips of all loops of one work-item together. GPUs' watchdogs end kernels that loop for long, and
-// llvmpipe ends loops after 65535 trips without a word.
-constexpr int64_t kMostTrips = 30000;
-
 // Makes the group as small as the device wants it; a group that shares memory stays as it is.
 void FitGroup(const GpuInfo& gpu, KernelDesc* desc);
 

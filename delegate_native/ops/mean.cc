@@ -8,7 +8,6 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/reduce.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/tflite/importer.h"
@@ -151,7 +150,7 @@ void AddMean(const KernelContext& context, int from, const Shape& from_shape, in
     LoopOverResults(context, to_shape, "", kChannels, &desc);
   } else {
     desc.Int("chunk", chunk);
-    const int slices = context.gpu->is_cpu() ? 4 : 1;
+    const int slices = std::min(4, context.gpu->results_per_item());
     const std::string row = Text(kRow).Set("slices", slices);
     const std::string pixel = Text(kPixel).Set("slices", slices);
     LoopOverSlices(context, to_shape, slices, row.c_str(), pixel.c_str(), &desc);
@@ -178,7 +177,8 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
                     const Shape& to_shape, int chunk, KernelList* list) {
   constexpr int kWorthTwoSteps = 256;
   const int columns = from_shape.w / to_shape.w, rows = from_shape.h / to_shape.h;
-  const bool once = context.gpu->is_cpu() || rows == 1 || rows * columns < kWorthTwoSteps;
+  const bool once =
+      !context.gpu->divides_reductions() || rows == 1 || rows * columns < kWorthTwoSteps;
   Shape row_means = from_shape;
   if (!once) row_means.w = to_shape.w;
   const auto ratio = [&](const Shape& from) {
@@ -186,12 +186,12 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
     return static_cast<double>(whole);
   };
   double count = ratio(row_means);
-  if (!context.gpu->is_cpu() &&
-      (columns > kMostTrips || TripsOf(row_means, to_shape) > kMostTrips)) {
+  const int64_t most = context.gpu->most_trips();
+  if (columns > most || TripsOf(row_means, to_shape) > most) {
     // The last part may be shorter, so that the number to divide by is no whole one.
     Shape shape = from_shape;
     count = ratio(from_shape);
-    while (TripsOf(shape, to_shape) > kMostTrips)
+    while (TripsOf(shape, to_shape) > most)
       count /= AddPart(context, to_shape, &from, &shape, list);
     AddMean(context, from, shape, to, to_shape, count, chunk, list);
     return;

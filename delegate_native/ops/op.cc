@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/tflite/builtin_params.h"
@@ -187,7 +188,7 @@ Dialect KernelContext::DialectOf() const {
     dialect.max_row_texels = gpu->max_image_buffer_width;
   }
   if (gpu->api == Api::kGles) dialect.flat_group = gpu->flat_group;
-  dialect.merge_similar_sources = gpu->wants_merge_similar_sources();
+  dialect.merge_similar_sources = MergesSimilarSources(*gpu);
   for (int axis = 0; axis < 3; ++axis) dialect.max_groups[axis] = gpu->max_groups[axis];
   dialect.max_trips = gpu->trips_per_second;
   return dialect;

@@ -8,7 +8,6 @@
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/mean.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -126,7 +125,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     AddMeanKernels(context, src, in, dst, out, /*chunk=*/7, list);
     return Status();
   }
-  if (context.gpu->is_cpu() || TripsOf(window, in) <= kMostTrips) {
+  if (TripsOf(window, in) <= context.gpu->most_trips()) {
     AddPool(context, node.op, window, src, in, dst, out, list);
     return Status();
   }

@@ -5,7 +5,6 @@
 
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
-#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/slice.h"
 
 namespace quadra {
@@ -244,7 +243,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const bool backwards = node.attributes.Int("backwards", 0) != 0;
   const int steps = out.axis(layer.axis), items = ItemsFor(layer, *context.gpu);
   const int64_t trips = TripsOf(layer, items);
-  const int64_t fit = context.gpu->is_cpu() ? steps : std::max<int64_t>(kMostTrips / trips, 1);
+  const int64_t fit = std::max<int64_t>(context.gpu->most_trips() / trips, 1);
   const int at_once = static_cast<int>(std::min<int64_t>(fit, steps));
   if (CeilDiv(steps, at_once) > kMostKernels) {
     return Unsupported("its %d steps take %d kernels; up to %d are supported", steps,

@@ -8,7 +8,6 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/reshape.h"
 
 namespace quadra {
@@ -257,9 +256,10 @@ void AddReduction(const KernelContext& context, Reduction reduction, int from,
                   KernelList* list) {
   // Where a work-item would loop for too long, or a whole image is one: an axis after the other.
   constexpr int kWorthTwoSteps = 256;
+  const bool divides = context.gpu->divides_reductions();
   int tensor = from;
   Shape shape = from_shape;
-  for (int axis = 2; axis >= kFirstAxis && !context.gpu->is_cpu(); --axis) {
+  for (int axis = 2; axis >= kFirstAxis && divides; --axis) {
     Shape less = shape;
     less.set_axis(axis, to_shape.axis(axis));
     if (less == shape || less == to_shape || TripsOf(shape, to_shape) < kWorthTwoSteps) continue;
@@ -268,7 +268,7 @@ void AddReduction(const KernelContext& context, Reduction reduction, int from,
     tensor = between;
     shape = less;
   }
-  if (shape.c != to_shape.c && shape.slices() > kMostSlices && !context.gpu->is_cpu() &&
+  if (shape.c != to_shape.c && shape.slices() > kMostSlices && divides &&
       reduction != Reduction::kMean) {
     tensor = AddParts(context, reduction, tensor, element, &shape, list);
   }

@@ -2,7 +2,7 @@
 // half_pixel_centers maps middles of pixels; neither maps pixel i to i * in / out.
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
-#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/resize.h"
 
@@ -65,28 +65,6 @@ constexpr const char* kSlicePixel = QUADRA_TEXT(R"(
     if (s1 > s0) { write_dst(left_1 + (right_1 - left_1) * vec4(part_x), x, y, s1); }
 )");
 
-// The same on CPUs, both slices in one vector.
-constexpr const char* kPairRow = QUADRA_CPU_TEXT(R"(
-#define pair_at(x, y) vec8(read_src(x, y, s0), read_src(x, y, s1))
-  vec8 left = vec8(0.0f);
-  vec8 right = vec8(0.0f);
-)");
-
-constexpr const char* kPairPixel = QUADRA_CPU_TEXT(R"(
-    if (x0 != seen) {
-      left = right;
-      if (x0 != seen + 1) {
-        left = pair_at(x0, y0);
-        left += (pair_at(x0, y1) - left) * part_y;
-      }
-      right = pair_at(x1, y0);
-      right += (pair_at(x1, y1) - right) * part_y;
-    }
-    vec8 v = left + (right - left) * part_x;
-    ${bound}write_dst(v.lo, x, y, s0);
-    if (s1 > s0) { write_dst(v.hi, x, y, s1); }
-)");
-
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
@@ -99,13 +77,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("scale_x", ResizeScale(in.w, out.w, align_corners));
   desc.Float("shift", node.attributes.Int("half_pixel_centers", 0) ? 0.5f : 0.0f);
   std::string row = kRow, pixel = kPixel;
-  if (context.gpu->is_cpu()) {
-    Bounds bounds;
-    list->steps_taken = TakeBounds(node, &bounds);
-    if (list->steps_taken > 0) bounds.AddNumbers(&desc);
-    row += kPairRow;
-    const std::string bound = BoundWide(bounds.round(), 8, "v") + "\n";
-    pixel += Text(kPairPixel).Set("bound", list->steps_taken > 0 ? bound : "").str();
+  if (const auto own = CpuKernelsFor(*context.gpu).resize_bilinear) {
+    own(node, list, &row, &pixel);
   } else {
     row += kSliceRow;
     pixel += kSlicePixel;

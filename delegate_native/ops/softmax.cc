@@ -4,7 +4,6 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/limits.h"
 
 namespace quadra {
 namespace {
@@ -118,8 +117,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& shape = graph.shape(node.outputs[0]);
   const int pixels = shape.b * shape.h * shape.w;
   const int64_t trips = int64_t{3} * shape.slices();  // of one work-item
-  const bool group =
-      !context.gpu->is_cpu() && shape.slices() >= 32 && (pixels <= 1024 || trips > kMostTrips);
+  const bool group = context.gpu->divides_reductions() && shape.slices() >= 32 &&
+                     (pixels <= 1024 || trips > context.gpu->most_trips());
   KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);

@@ -27,9 +27,9 @@ int ColumnsOf(int w) {
 }  // namespace
 
 int SplitBits(const GpuInfo& gpu, int64_t items, int w, int steps) {
-  if (!gpu.shares_sums || gpu.is_cpu() || gpu.runs_items_serially() ||
-      gpu.max_work_group_size < kItems || gpu.max_work_group[0] < kMostColumns ||
-      gpu.max_work_group[2] < kItems || gpu.local_memory_bytes < kMostBytes) {
+  if (!gpu.shares_sums || !gpu.runs_items_together() || gpu.max_work_group_size < kItems ||
+      gpu.max_work_group[0] < kMostColumns || gpu.max_work_group[2] < kItems ||
+      gpu.local_memory_bytes < kMostBytes) {
     return 0;
   }
   const int most = std::min({kMostSplits, kItems / ColumnsOf(w), steps / kLeastSteps});

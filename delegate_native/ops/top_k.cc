@@ -74,7 +74,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   Loops loops;
   loops.limits[2] = "dst_b";
   loops.pixel = body.c_str();
-  loops.per_item = 1;
+  loops.work = 512;
   LoopOver(context, out.w, out.h, out.b, loops, &desc);
   return Status();
 }

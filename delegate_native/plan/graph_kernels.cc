@@ -21,7 +21,7 @@ Status AddKernels(const KernelContext& context, const Graph& graph, int index, G
   }
   for (KernelDesc& kernel : list.kernels) {
     kernel.variant = {node.float32, node.plain};
-    kernel.outlined = own.gpu->is_cpu() && kernel.shared.empty() && !node.plain;
+    kernel.outlined = own.gpu->outlines_bodies() && kernel.shared.empty() && !node.plain;
     for (ConstantArg& constant : kernel.constants) {
       constant.half = constant.CellOf(StoresHalf(own.precision)) == Cell::kHalf;
     }

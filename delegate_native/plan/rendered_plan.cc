@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/hash.h"
 #include "delegate_native/base/status.h"
 
@@ -38,7 +37,7 @@ class PlanRenderer {
       PlannedDispatch dispatch;
       dispatch.kernel = i;
       dispatch.rendered = Render(desc, layouts, dialect, kEntry);
-      dispatch.distinct = FindOrAdd(dispatch);
+      dispatch.distinct = FindOrAdd(&dispatch);
       const size_t before = made_.dispatches.size();
       made_.dispatch_of_kernel.push_back(static_cast<int>(before));
       AddDispatches(std::move(dispatch), 0);
@@ -80,15 +79,15 @@ class PlanRenderer {
     }
   }
 
-  size_t FindOrAdd(const PlannedDispatch& dispatch) {
-    const KernelDesc& desc = kernels_[dispatch.kernel];
-    const std::string& source = dispatch.rendered.source;
+  size_t FindOrAdd(PlannedDispatch* dispatch) {
+    const KernelDesc& desc = kernels_[dispatch->kernel];
+    const std::string& source = dispatch->rendered.source;
     for (size_t k = 0; k < made_.kernels.size(); ++k) {
       const DistinctKernel& other = made_.kernels[k];
       if (other.source == source && VariantOf(other.program) == desc.variant) return k;
     }
     DistinctKernel kernel;
-    kernel.program = ProgramFor(dispatch.kernel);
+    kernel.program = ProgramFor(dispatch->kernel);
     kernel.name = desc.name;
     kernel.source = source;
     uint32_t number = static_cast<uint32_t>(Hash(source.data(), source.size()) >> 16);
@@ -98,11 +97,7 @@ class PlanRenderer {
       kernel.entry =
           desc.name + Format(desc.variant.unoptimised ? "_plain_%08x" : "_%08x", number++);
     } while (std::any_of(made_.kernels.begin(), made_.kernels.end(), taken));
-    // A common entry point knows no numbers of its own.
-    if (kHasCpuShapes && desc.outlined && !dispatch.IsPart() &&
-        desc.group[0] * desc.group[1] * desc.group[2] == 1) {
-      kernel.parameters = dispatch.rendered.types;
-    }
+    kernel.parameters = std::move(dispatch->rendered.types);
     made_.kernels.push_back(std::move(kernel));
     return made_.kernels.size() - 1;
   }

@@ -114,12 +114,30 @@ def test_vendors_are_named_in_device_only():
     assert not found
 
 
+# Phones' libraries are built without these.
+APART = ("kernel/cpu/", "ops/cpu/", "runtime/gles/llvmpipe/", "runtime/opencl/pocl/")
+
+
+def _that_say(words: str, folder: str = "") -> set[str]:
+    found = re.compile(words)
+    return {str(path.relative_to(NATIVE)) for path in sources(folder) if found.search(code(path))}
+
+
 def test_what_drivers_on_the_cpu_need_is_apart_from_what_phones_run():
-    apart = ("runtime/opencl/pocl/", "runtime/gles/llvmpipe/")
-    words = re.compile(r"kHasCpuShapes|is_cpu\(|is_serial\(|runs_items_serially|wants_merge_similar_sources|"
-                       r"shares_host_memory|compiles_at_dispatch|(?:pocl|llvmpipe)/")  # fmt: skip
-    found = {str(path.relative_to(NATIVE)) for path in sources("runtime") if words.search(code(path))}
-    assert found and all(name.startswith(apart) for name in found)
+    found = _that_say(r"shares_host_memory|compiles_at_dispatch|(?:pocl|llvmpipe)/", "runtime")
+    assert found and all(name.startswith(APART) for name in found)
+
+
+def test_only_kernels_for_cpus_and_the_targets_decisions_ask_for_a_cpu():
+    found = _that_say(r"CPU_SHAPES|kHasCpuShapes|\bis_cpu\(|\bis_serial\(|runs_items_serially|(?:kernel|ops)/cpu/")
+    allowed = {"base/cpu_shapes.h"}
+    assert {"ops/cpu/cpu_kernels.cc", "device/gpu_info.h"} <= found
+    assert not {name for name in found - allowed if not name.startswith((*APART, "device/"))}
+
+
+def test_texts_for_wide_vectors_are_left_out_of_phones_libraries():
+    found = _that_say(r"\b[iu]?vec16\b|\bLANES\b|\bquads?_at\b|\bput_quads\b|write_quads_|write_row_|\bOUTLINED\b")
+    assert {Path(name).parent.as_posix() for name in found} == {"kernel/cpu", "ops/cpu"}
 
 
 def test_kernel_bodies_have_no_word_of_one_language():

@@ -137,6 +137,27 @@ TEST(Decide, MesaOnACpuGetsKernelsForGpus) {
   EXPECT_FALSE(info.shares_host_memory);
 }
 
+// What the kernels of ops ask of a target, instead of whether it is a CPU.
+TEST(Decide, KernelsAreShapedByWhatFollowsFromTheTarget) {
+  const GpuInfo pocl = Cpu("pthread-AMD EPYC", "OpenCL 3.0 PoCL HSTR: x86_64-haswell", 8);
+  EXPECT_EQ(pocl.most_trips(), kNoLimit);
+  EXPECT_GT(pocl.results_per_item(), 1);
+  EXPECT_EQ(pocl.wanted_group_size(), 1);
+  EXPECT_TRUE(pocl.outlines_bodies());
+  EXPECT_FALSE(pocl.divides_reductions() || pocl.runs_items_together());
+  // Its work-items are lanes: small, and many of them are no gain.
+  const GpuInfo llvmpipe = Cpu("llvmpipe (LLVM 19.1.7, 256 bits)", "OpenCL 3.0", 8);
+  const GpuInfo mali = Gpu("ARM", "Mali-G78", "OpenCL 3.0 v1.r32p1");
+  for (const GpuInfo& gpu : {llvmpipe, mali}) {
+    EXPECT_EQ(gpu.most_trips(), kMostTrips);
+    EXPECT_EQ(gpu.results_per_item(), 1);
+    EXPECT_EQ(gpu.wanted_group_size(), 64);
+    EXPECT_FALSE(gpu.outlines_bodies());
+    EXPECT_TRUE(gpu.divides_reductions());
+    EXPECT_EQ(gpu.runs_items_together(), gpu.vendor == "arm");
+  }
+}
+
 TEST(Decide, GpusAreNamedAndGetTheirStorage) {
   const GpuInfo adreno = Gpu("QUALCOMM", "QUALCOMM Adreno(TM)", "OpenCL 2.0 Adreno(TM) 640");
   EXPECT_EQ(adreno.vendor, "qualcomm");

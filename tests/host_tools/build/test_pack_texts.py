@@ -19,7 +19,7 @@ _SPEC.loader.exec_module(pack_texts)
 
 @pytest.mark.parametrize(
     ("source", "is_for_cpus"),
-    [("ops/conv_cpu.cc", True), ("ops/conv_gpu.cc", False), ("opencl/pocl/x.cc", True), ("opencl/cl_x.cc", False)],
+    [("ops/cpu/x.cc", True), ("ops/conv_gpu.cc", False), ("opencl/pocl/x.cc", True), ("opencl/cl_x.cc", False)],
 )
 def test_phones_have_no_texts_for_cpus(source: str, is_for_cpus: bool):
     assert pack_texts._is_for_cpus(Path("delegate_native") / source) is is_for_cpus

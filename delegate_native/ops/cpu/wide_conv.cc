@@ -9,11 +9,24 @@
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
-#include "delegate_native/ops/conv_kernels.h"
+#include "delegate_native/ops/cpu/wide_kernels.h"
 
 namespace quadra {
 namespace {
+
+// Vectors of `lanes` output channels, `vectors` of them times `pixels` in registers.
+struct WideTile {
+  int lanes, vectors, pixels;
+  bool halves = false;     // tensors hold halves, which are turned into floats four at a time
+  bool pointwise = false;  // pixels are a run, of the source as of the result
+
+  constexpr WideTile(int l, int v, int p) : lanes(l), vectors(v), pixels(p) {}
+};
+
+// By the vectors' width; the tile leaves registers for weights and broadcasts.
+constexpr WideTile kWideTiles[] = {{16, 2, 8}, {8, 2, 6}};
 
 // Work-items that a convolution should have at least, for the sake of several threads.
 constexpr int kEnoughItems = 32;
@@ -226,9 +239,24 @@ std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
                                        : "gx.s$i, gy.s$i");
 }
 
+WideTile TileFor(const KernelContext& context, const Conv& conv) {
+  WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
+  const int vectors = CeilDiv(conv.out.c, tile.lanes);
+  if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
+  tile.halves = StoresHalf(context.precision);
+  if (conv.pointwise() && conv.groups == 1 && conv.plane_as_row) {
+    WideTile run = tile;
+    if (run.vectors == 1) run.pixels *= 2;
+    run.pointwise = conv.out.w * conv.out.h >= run.pixels;
+    if (run.pointwise) return run;
+  }
+  return tile;
+}
+
 }  // namespace
 
-void AddCpuConv(const WideTile& tile, const Conv& conv, KernelList* list) {
+void AddWideConv(const KernelContext& context, const Conv& conv, KernelList* list) {
+  const WideTile tile = TileFor(context, conv);
   const int lanes = tile.lanes * tile.vectors;
   const int all_blocks = CeilDiv(conv.out.c, lanes);
   const int tiles = CeilDiv(conv.grid_w() * conv.grid_h(), tile.pixels) * conv.in.b;

@@ -1,8 +1,7 @@
-#include "delegate_native/ops/depthwise_cpu.h"
-
+// Depthwise convolutions: four pixels of one slice in a vector.
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
-#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/cpu/wide_kernels.h"
 
 namespace quadra {
 namespace {
@@ -118,15 +117,19 @@ std::string Sums(const Window& window, int rows) {
   return sums;
 }
 
-}  // namespace
-
-bool IsWideDepthwise(const Window& window) {
+// Strides of one or two, small windows.
+bool IsFor(const Window& window) {
   const int stride = window.stride_x;
   return stride == window.stride_y && window.kernel_x * window.kernel_y <= kMostTaps &&
          (stride == 1 || (stride == 2 && window.dilation_x == 1 && window.dilation_y == 1));
 }
 
-void MakeWideDepthwise(const Shape& out, const Window& window, bool round, KernelDesc* kernel) {
+}  // namespace
+
+bool MakeWideDepthwise(const Conv& conv, KernelDesc* kernel) {
+  const Window& window = conv.window;
+  if (!IsFor(window)) return false;
+  const bool round = conv.bounds.round();
   const int rows = (kRows - 1) * window.stride_y + window.kernel_y;
   const int reach = window.stride_x == 1 ? 4 : (window.kernel_x - 1) / 2 * 2 + 8;
   Text text(kBody);
@@ -134,8 +137,9 @@ void MakeWideDepthwise(const Shape& out, const Window& window, bool round, Kerne
   text.Set("taps", window.kernel_x * window.kernel_y).Set("columns", window.kernel_x);
   text.Set("sums", Sums(window, rows)).Set("bound", BoundWide(round, 16, "a$i"));
   kernel->body = text.Set("pixels", Text(kPixels).Set("bounded", Bounded(round, "sum")).str());
-  kernel->Grid(CeilDiv(CeilDiv(out.h, window.dilation_y), kRows) * window.dilation_y,
-               out.slices() * out.b, 1);
+  kernel->Grid(CeilDiv(CeilDiv(conv.out.h, window.dilation_y), kRows) * window.dilation_y,
+               conv.out.slices() * conv.out.b, 1);
+  return true;
 }
 
 }  // namespace quadra
