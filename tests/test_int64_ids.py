@@ -49,7 +49,9 @@ def _masked_mean(m: Model, dtype: str) -> Value:
 def _clipped(m: Model, dtype: str) -> Value:
     """Ids are joined with constants, cut, bounded and turned to vectors of 0 and 1."""
     ids, like = _ids(m, dtype), {"dtype": dtype}
-    ids = m.op("CONCATENATION", [np.full((2, 1), 3, dtype), ids], (2, LENGTH + 1), "ConcatenationOptions", 1, like, Axis=1)
+    ids = m.op(
+        "CONCATENATION", [np.full((2, 1), 3, dtype), ids], (2, LENGTH + 1), "ConcatenationOptions", 1, like, Axis=1
+    )
     ids = m.op("SLICE", [ids, np.int32([0, 1]), np.int32([2, 4])], (2, 4), "SliceOptions", 1, like)
     ids = m.op("MINIMUM", [ids, np.array(7, dtype)], (2, 4), "MaximumMinimumOptions", 1, like)
     ids = m.op("RESHAPE", [ids, np.int32([8])], (8,), "ReshapeOptions", 1, like)

@@ -1,6 +1,7 @@
 // DYNAMIC_UPDATE_SLICE: a tensor with a part of it replaced, from a computed place on, which is
-// moved so far that the part lies inside.
+// moved so far that the part lies inside. And SLICE from such a place on.
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 
@@ -34,16 +35,46 @@ Status InferShape(Graph* graph, const Node& node) {
   return SameShape(graph, node);
 }
 
+Status InferSlice(Graph* graph, const Node& node) {
+  const Value& whole = graph->value(node.inputs[0]);
+  const std::vector<int>& size = node.attributes.Ints("end");
+  Value& out = graph->value(node.outputs[0]);
+  const int rank = whole.rank;
+  if (static_cast<int>(size.size()) != rank ||
+      graph->shape(node.inputs[1]).elements() != rank) {
+    return InvalidModel("it takes %zu sizes of rank %d", size.size(), rank);
+  }
+  out.rank = rank;
+  out.shape = ShapeOf(size.data(), rank);
+  for (int axis = 0; axis < 4; ++axis) {
+    const int n = out.shape.axis(axis);
+    if (n < 1 || n > whole.shape.axis(axis)) {
+      return Unsupported("it takes %d of %d from a computed place on", n, whole.shape.axis(axis));
+    }
+  }
+  return Status();
+}
+
 // The starts are the lanes of one pixel, in the order of the model's axes: `rank` of them.
-constexpr const char* kPixel = QUADRA_TEXT(R"(
+constexpr const char* kStart = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int first = (s - batch * dst_s) * 4;
     ivec4 at = read_start(0, 0, 0);
-    ivec4 room = ivec4(src_b - part_b, src_h - part_h, src_w - part_w, src_c - part_c);
+    ivec4 room = ivec4(src_b - ${part}_b, src_h - ${part}_h, src_w - ${part}_w, src_c - ${part}_c);
     int from_c = min(max(int_lane(at, rank - 1), 0), room.w);
     int from_x = rank > 1 ? min(max(int_lane(at, rank - 2), 0), room.z) : 0;
     int from_y = rank > 2 ? min(max(int_lane(at, rank - 3), 0), room.y) : 0;
     int from_b = rank > 3 ? min(max(at.x, 0), room.x) : 0;
+)");
+constexpr const char* kSlice = QUADRA_TEXT(R"(
+    num4 v = num4(0);
+    for (int i = 0; i < 4; ++i) {
+      int c = min(first + from_c + i, src_c - 1);
+      v = num_with_lane(v, i, num_lane(read_src(x + from_x, y + from_y, (batch + from_b) * src_s + c / 4), c % 4));
+    }
+    write_dst(v, x, y, s);
+)");
+constexpr const char* kUpdate = QUADRA_TEXT(R"(
     num4 v = read_src(x, y, s);
     int part_x = x - from_x;
     int part_y = y - from_y;
@@ -62,13 +93,16 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  KernelDesc& desc = list->Add("dynamic_update_slice");
+  const bool updates = node.inputs.size() > 2;
+  KernelDesc& desc = list->Add(node.op.c_str());
   desc.Read("src", node.inputs[0]);
-  desc.Read("part", node.inputs[1]);
-  desc.Read("start", node.inputs[2]);
+  if (updates) desc.Read("part", node.inputs[1]);
+  desc.Read("start", node.inputs.back());
   desc.Write("dst", node.outputs[0]);
   desc.Int("rank", graph.value(node.inputs[0]).rank);
-  LoopOverResults(context, graph.shape(node.outputs[0]), "", kPixel, &desc);
+  std::string pixel = Text(kStart).Set("part", updates ? "part" : "dst");
+  pixel += updates ? kUpdate : kSlice;
+  LoopOverResults(context, graph.shape(node.outputs[0]), "", pixel.c_str(), &desc);
   return Status();
 }
 
@@ -85,6 +119,17 @@ const Op kDynamicUpdateSliceOp = {
     .asks_for_rank = true,
     .moves = true,
     .place_input = 2,
+};
+
+extern const Op kDynamicSliceOp;
+const Op kDynamicSliceOp = {
+    .name = "dynamic_slice",
+    .attributes = "end",
+    .shape = InferSlice,
+    .kernels = Kernels,
+    .asks_for_rank = true,
+    .moves = true,
+    .place_input = 1,
 };
 
 }  // namespace quadra

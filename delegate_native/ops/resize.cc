@@ -15,7 +15,14 @@ Status ImportResize(Importer* importer, const char* op, Elements elements) {
   QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "size", &attributes));
   attributes.SetInt("align_corners", params->align_corners);
   attributes.SetInt("half_pixel_centers", params->half_pixel_centers);
-  return importer->AddNode(op, {src}, std::move(attributes));
+  const Element element = importer->graph()->value(src).element;
+  if (IsFloat(element) || elements == kAllElements)
+    return importer->AddNode(op, {src}, std::move(attributes));
+  // Of integers it is of floats between, and rounded.
+  src = importer->AddInnerNode("to_float", {src}, {});
+  src = importer->AddInnerNode(op, {src}, std::move(attributes));
+  src = importer->AddInnerNode("round", {src}, {});
+  return importer->AddNode(Format("to_%s", NameOf(element)).c_str(), {src}, {});
 }
 
 Status InferResized(Graph* graph, const Node& node) {

@@ -16,7 +16,7 @@ Status Import(Importer* importer) {
     return InvalidModel(
         "it has both align_corners and half_pixel_centers, which exclude each other");
   }
-  return ImportResize(importer, "resize_bilinear", kFloats);
+  return ImportResize(importer, "resize_bilinear", kFloats | kNarrowInts);
 }
 
 // Two slices at once, for finding the place is half of the work. Two columns, `left` and `right`,

@@ -187,14 +187,20 @@ void AddOuterSlice(const KernelContext& context, SlicePlaces places, int from,
   }
 }
 
-// SLICE: from a place on, so many along each axis; -1: to the end.
+// SLICE: from a place on, so many along each axis; -1: to the end. A computed place makes it a
+// dynamic_slice.
 Status ImportSlice(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   Attributes attributes;
-  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "begin", &attributes));
   QUADRA_RETURN_IF_ERROR(importer->Sizes(2, "end", &attributes));
+  if (importer->HasInput(1) && !importer->IsConstant(1)) {
+    ValueId begin;
+    QUADRA_RETURN_IF_ERROR(importer->Operand(1, &begin, kInts | Only(Element::kInt64)));
+    return importer->AddNode("dynamic_slice", {src, begin}, std::move(attributes));
+  }
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "begin", &attributes));
   attributes.SetInts("strides", std::vector<int>(static_cast<size_t>(importer->InputRank(0)), 1));
   attributes.SetInt("counts", 1);
   return importer->AddNode("strided_slice", {src}, std::move(attributes));

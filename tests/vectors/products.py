@@ -160,6 +160,18 @@ def _update(name, whole, part, low, high, dtype="float32") -> Case:
     )
 
 
+def _slice_from(name, whole, size, dtype="float32", begin="int32") -> Case:
+    """From a computed place on, which lies inside: the CPU takes no other."""
+    room = min(n - k for n, k in zip(whole, size))
+    return Case(
+        "SLICE",
+        name,
+        [Feed(whole, -9, 9, dtype=dtype), Feed((len(whole),), 0, room, dtype=begin)],
+        lambda m, x, at: m.op("SLICE", [x, at, np.int32(size)], size, "SliceOptions", output={"dtype": dtype}),
+        lambda x, at: x[tuple(slice(int(a), int(a) + k) for a, k in zip(at, size))],
+    )
+
+
 def _log_softmax(x):
     shifted = x.astype(np.float64) - x.max(-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
@@ -223,6 +235,9 @@ CASES = [
     _gather_nd("pixels_of_rank_5", (2, 3, 4, 3, 5), [[1, 2, 3, 0], [0, 1, 2, 2], [1, 0, 0, 1]]), _gather_nd("numbers_of_rank_6", (2, 3, 2, 3, 2, 5), [[1, 2, 1, 0, 1, 4], [0, 1, 0, 2, 0, 3]]),
     _gather_nd("computed", (4, 5, 6), [[0, 0], [0, 0], [0, 0]], computed=True), _gather_nd("int32", (4, 5), [[1, 2], [3, 4]], dtype="int32"),
     _scatter_nd("rows", [[3], [0], [5]], (6, 5)), _scatter_nd("that_meet", [[1, 2], [0, 0], [1, 2]], (2, 3, 4)), _scatter_nd("int32", [[4], [1]], (7,), "int32"), _scatter_nd("int8", [[4], [1]], (7, 3), "int8"),
+    _slice_from("computed_rank_4", (4, 6, 5, 9), (2, 3, 1, 6)), _slice_from("computed_rank_3", (7, 8, 9), (4, 5, 6), begin="int64"), _slice_from("computed_vector_int16", (19,), (5,), "int16"),
+    Case("SLICE", "computed_to_the_end", [(4, 5), Feed((2,), 0, 0, dtype="int32")], lambda m, x, at: m.op("SLICE", [x, at, np.int32([-1, -1])], (4, 5), "SliceOptions"),
+         lambda x, at: x, place="cpu", reason="from a computed place on"),
     _update("rank_4", (1, 6, 5, 7), (1, 3, 2, 4), -1, 3), _update("rank_3", (4, 8, 5), (1, 3, 5), 0, 4), _update("vector_int32", (9,), (4,), 2, 9, "int32"),
     _norm("LOG_SOFTMAX", "rank_4", (2, 3, 4, 5), _log_softmax), _norm("LOG_SOFTMAX", "rank_2_long", (3, 130), _log_softmax), _norm("LOG_SOFTMAX", "large", Feed((2, 7), -1000, 1000), _log_softmax, half=False),
     _norm("L2_NORMALIZATION", "rank_4", (2, 3, 4, 6), _l2, "L2NormOptions"), _norm("L2_NORMALIZATION", "rank_2", (3, 7), _l2, "L2NormOptions"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.vectors.case import Case
+from tests.vectors.case import Case, Feed
 
 
 def resize_bilinear(x, size, align_corners=False, half_pixel_centers=False):
@@ -43,4 +43,18 @@ def _cases(suffix, **flags):
     ]
 
 
+def _of_integers(dtype: str):
+    """Without a scale. Results are whole numbers: between two, kernels differ."""
+    low = -112 if dtype != "uint8" else 0
+    return Case(
+        "RESIZE_BILINEAR",
+        f"twice_{dtype}",
+        [Feed((2, 4, 5, 6), low, 112, dtype=dtype, step=16)],
+        lambda m, x: m.op("RESIZE_BILINEAR", [x, np.int32([8, 10])], (2, 8, 10, 6), "ResizeBilinearOptions", 3,
+                          {"dtype": dtype}),
+        lambda x: resize_bilinear(x.astype(np.float64), (8, 10)).astype(dtype),
+    )  # fmt: skip
+
+
 CASES = _cases("") + _cases("_align_corners", align_corners=True) + _cases("_half_pixel", half_pixel_centers=True)
+CASES += [_of_integers(dtype) for dtype in ("int8", "uint8", "int16")]
