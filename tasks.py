@@ -1090,10 +1090,9 @@ def lab(c: Context, words: list[str], host: str = "", listen: str = "localhost",
 
 
 def _library(given: str, driver: str = "") -> Path:
-    from host_tools.build import artifacts
-    from host_tools.places import on_host
+    from host_tools.tasks import chosen_driver
 
-    return _file(given) or on_host.library_for(driver) or artifacts.library()
+    return chosen_driver.library(_file(given), driver)
 
 
 def _file(given: str) -> Path | None:

@@ -21,6 +21,7 @@ from host_tools.build import aar, apk, apk_check, bazel, ndk, prebuilt, sbom, wh
 
 BUILT = settings.ROOT / ".cache" / "release"
 CHECKSUMS = "SHA256SUMS"
+API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in the wheel
 # Of host_tools: what builds, tests and checks the sources stays in a clone, and so does what runs Android's code here.
 LEFT_OUT = (
     *("android_on_host", "build", "virtual_device", "tasks/fuzz", "record/schema_page.py"),
@@ -42,7 +43,7 @@ requires = ["hatchling"]
 build-backend = "hatchling.build"
 
 [tool.hatch.build.targets.wheel]
-packages = ["host_tools"]
+packages = ["host_tools", "quadra_tools"]
 core-metadata-version = "2.4"
 """
 
@@ -111,6 +112,9 @@ def toolkit(built: Artifacts, out: Path) -> Path:
         package = staged / "host_tools"
         for path in contents():
             _copy(installed.PACKAGE / path, package / path)
+        shutil.copytree(
+            API, staged / API.name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
+        )
         _copy(settings.ROOT / "tasks.py", package / "task_list.py")
         inside = package / installed.PREBUILT.name
         for name in _READ:

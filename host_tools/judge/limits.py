@@ -12,14 +12,17 @@ _NAMED = 3  # so many nodes are named, the rest is counted
 
 @dataclass(frozen=True)
 class Limits:
-    """ms: of an inference, by the headline's clock. cpu_nodes: how many may stay on the CPU. None: no limit."""
+    """ms: of an inference, by the headline's clock. cpu_nodes: how many may stay on the CPU. error: the largest of all outputs,
+    relative to their ranges. None: no limit."""
 
     ms: float | None = None
     cpu_nodes: int | None = None
+    error: float | None = None
 
     def problems(self, judged: Judged) -> list[str]:
         """Sentences, one for each limit that is exceeded."""
-        return list(filter(None, (self._of_time(judged), self._of_nodes(judged.folder.read(schema.Verdicts)))))
+        nodes = self._of_nodes(judged.folder.read(schema.Verdicts))
+        return list(filter(None, (*self._of_errors(judged), self._of_time(judged), nodes)))
 
     def check(self, judged: Judged) -> None:
         """JudgementFailed: a limit is exceeded."""
@@ -27,6 +30,17 @@ class Limits:
             spec = judged.folder.spec()
             do_next = f"`./inv open {spec.run_id}` shows where the time goes, and why nodes stay on the CPU"
             raise JudgementFailed(f"keep the limits of {spec.label}", "; ".join(found), do_next)
+
+    def _of_errors(self, judged: Judged) -> list[str]:
+        if self.error is None:
+            return []
+        if not judged.comparison:
+            return ["no output was judged: the CPU has no result"]
+        far = [one for one in judged.comparison.outputs if not one.relative <= self.error]
+        return [
+            f"output {one.index} ({one.name}) is off by {one.relative:.2g} of its range, more than {self.error:g}"
+            for one in far
+        ]
 
     def _of_time(self, judged: Judged) -> str:
         if self.ms is None:

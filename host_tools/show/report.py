@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 import numpy as np
 from markupsafe import Markup
+from msgspec import structs
 from PIL import Image
 
 from host_tools.base import installed, units  # fmt: skip
@@ -28,6 +29,7 @@ from host_tools.record import (  # fmt: skip
     reading,
     run_folder,
     schema,
+    spec as specs,
     times,
     verdicts,
 )
@@ -104,7 +106,7 @@ def content(judged: Judged) -> dict[str, Any]:
         "spec": spec,
         "inputs": inputs.describe(spec.inputs, (folder.optional(schema.Tensors) or schema.Tensors()).inputs),
         "free_sizes": _free_sizes(folder),
-        "command": as_command.run(spec),
+        "command": as_command.run(_with_its_inputs(spec, folder)),
         "show_plan": f"{installed.COMMAND} plan show {shlex.quote(spec.run_id)}",
         "runtimes": ["Quadra", *map(peer_names.label, spec.peers)],
         "status": status,
@@ -131,6 +133,13 @@ def content(judged: Judged) -> dict[str, Any]:
             p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
         ),
     }
+
+
+def _with_its_inputs(spec: specs.RunSpec, folder: RunFolder) -> specs.RunSpec:
+    """The spec with the run's own copy of its arrays, where those that it was given are gone."""
+    if not spec.inputs.arrays or Path(spec.inputs.arrays).is_dir():
+        return spec
+    return structs.replace(spec, inputs=structs.replace(spec.inputs, arrays=str(folder.path / "inputs")))
 
 
 def _links(folder: RunFolder) -> list[tuple[str, str]]:

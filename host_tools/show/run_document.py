@@ -54,14 +54,16 @@ def _run(ended: Ended, judged: Judged) -> RunAt:
         compared=folder.optional(schema.Compared),
         determinism=judged.determinism,
         peers=peers.peers if peers else [],
-        times={who: _times(who, timings) for who in times.NAMES if who in timings.samples_us or who in timings.init_us},
+        times={
+            who: times_of(who, timings) for who in times.NAMES if who in timings.samples_us or who in timings.init_us
+        },
         clock=times.clock(timings, verdict),
         ratios={who: printed.ratio(value) for who, value in ratios.items() if value},
         cold_start_us=cold.total_us if cold else None,
     )
 
 
-def _times(who: str, timings: schema.Timings) -> Times:
+def times_of(who: str, timings: schema.Timings) -> Times:
     start = timings.init_us.get(f"{who}_warm", timings.init_us.get(who))
     steady, cpu = times.steady(timings).get(who), timings.cpu_us.get(who)
     return Times(

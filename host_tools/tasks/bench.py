@@ -34,7 +34,7 @@ from host_tools.tasks.lab_places import There
 
 def run(words: Words, library: Path | None, console: Console) -> None:
     """Measures, prints tables, judges."""
-    result = _measured(words, library)
+    result = measured(words, library)
     bench_table.show(result, console)
     bench_figures.fail_if_wrong(result)
 
@@ -43,7 +43,7 @@ def run_as_json(words: Words, library: Path | None) -> int:
     """The same, printed as one JSON document, also where it fails; the exit status."""
     document = printed.BenchDocument()
     try:
-        result = _measured(words, library)
+        result = measured(words, library)
         document = bench_figures.document(result)
         bench_figures.fail_if_wrong(result)
     except QuadraError as error:
@@ -52,7 +52,8 @@ def run_as_json(words: Words, library: Path | None) -> int:
     return document.exit_status
 
 
-def _measured(words: Words, library: Path | None) -> Bench:
+def measured(words: Words, library: Path | None) -> Bench:
+    """The bench that the words ask for, with its files written."""
     wanted, absent = bench_asked.asked(words)
     if absent:
         _say(f"left out, because they are not here: {', '.join(absent)}; `{models.FETCH}` fetches them")

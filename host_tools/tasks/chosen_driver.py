@@ -5,13 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from host_tools.base.errors import Misuse
+from host_tools.build import artifacts
 from host_tools.drivers import driver_table
 from host_tools.drivers.driver import Driver
+from host_tools.places import on_host
 from host_tools.record import reading, schema
 from host_tools.record.verdicts import APIS
 from host_tools.request import delegate_options, from_arguments
 
 _LIBRARIES = ("opencl_library", "egl_library")
+
+
+def library(given: Path | None, driver: str = "") -> Path:
+    """The given one, or that of a driver; otherwise the delegate for this machine, which is built if need be."""
+    return given or on_host.library_for(driver) or artifacts.library()
 
 
 def find(name: str, backend: str = "", target: str = "", on: str = "host", options: str = "") -> Driver | None:

@@ -124,7 +124,12 @@ def test_the_wheel_says_what_it_is_and_who_made_its_libraries(artifacts, tmp_pat
         said = message_from_string(wheel.read("quadra_tools-0.1.0.dist-info/METADATA").decode())
         scripts = wheel.read("quadra_tools-0.1.0.dist-info/entry_points.txt").decode()
         made_by = wheel.read(f"host_tools/prebuilt/{prebuilt.MADE_BY}").decode()
-    assert scripts.split() == ["[console_scripts]", "quadra", "=", "host_tools.tasks.command_line:main"]
+    assert scripts.split() == [
+        *("[console_scripts]", "quadra", "=", "host_tools.tasks.command_line:main"),
+        *("[pytest11]", "quadra", "=", "quadra_tools.pytest_plugin"),
+    ]
+    ours = {name for name in names if name.startswith("quadra_tools/")}
+    assert ours == {f"quadra_tools/{path.name}" for path in release.API.iterdir() if path.is_file()} and len(ours) > 3
     assert set(said.get_all("Provides-Extra")) == {"host", "lab"} and said["Name"] == "quadra-tools"
     assert "pip install quadra-tools" in said.get_payload()
     assert made_by == "stand-in NDK\n" and "host_tools/task_list.py" in names

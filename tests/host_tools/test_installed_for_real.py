@@ -102,6 +102,13 @@ def test_a_run_on_a_device_and_its_report(quadra, serial, without):
     assert "nothing overflows" in quadra("overflow", "small.tflite", WITHOUT_POSIX=without)
 
 
+def test_a_program_runs_a_model_on_a_device(quadra, serial):
+    code = "import quadra_tools as q; r = q.run('small.tflite', on={!r}, runs=3); r.check(max_cpu_nodes=0); print(r.ok, r.place)"
+    argv = [quadra.python, "-c", code.format(serial)]
+    told = child_process.run(argv, cwd=quadra.folder, env=quadra.env, timeout_s=_DEADLINE_S).stdout
+    assert told == f"True {serial}\n"
+
+
 def test_the_shell_bisect_and_a_regression_run(quadra, serial):
     told = json.loads(quadra("run", "small.tflite", "--on", serial, "--via=shell", "--runs=3", "--json"))
     assert told["runs"][0]["result"] == "right"

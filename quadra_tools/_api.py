@@ -1,0 +1,201 @@
+"""The functions of quadra_tools. Each does what the task of its name does, without printing."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from host_tools.base.errors import Misuse
+from quadra_tools._results import Bench, Device, Result, Support, device_of, nodes_of, result_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+File = str | PathLike[str]
+Precision = Literal["f32", "f32_f16", "f16"]
+
+
+def run(
+    model: File,
+    on: str = "host",
+    *,
+    backend: Literal["auto", "opencl", "gles"] = "auto",
+    precision: Precision = "f32",
+    inputs: File | Mapping[str, np.ndarray] | Sequence[np.ndarray] | None = None,
+    image: File | None = None,
+    range: tuple[float, float] | None = None,
+    seed: int = 1,
+    signature: str = "",
+    size: Mapping[str, Sequence[int]] | None = None,
+    max_error: float = 0.0,
+    runs: int = 20,
+    threads: int = 1,
+    peers: Sequence[str] = ("xnnpack",),
+    target: str = "",
+    options: Mapping[str, object] | None = None,
+    float32_nodes: str = "",
+    cache: File | None = None,
+    api: Literal["interpreter", "compiled"] = "interpreter",
+    via: Literal["", "app", "shell"] = "",
+    driver: str = "",
+    profile: bool = False,
+    cold: bool = False,
+    timeout_s: float = 300.0,
+    library: File | None = None,
+    apk: File | None = None,
+) -> Result:
+    """Runs a model with the delegate at one place, judges every output against the CPU's, times it, writes a run folder.
+
+    model: a path, or a name of `quadra models`. on: host, this machine; a device's serial; any, the first that is free; jvm or
+    virtual in a clone. inputs: an array for each of the model's inputs, by name or in the model's order, of its type and shape;
+    or a folder of .npy files; None: random values from `seed`. image: a picture for the one picture input, resized to it, its
+    0..255 scaled to `range` (None: what the model expects); range is also that of random values. signature: which of several;
+    a model with several needs it. size: the shapes of inputs whose sizes the model leaves free. max_error: outputs are right up
+    to this largest error, relative to their range; 0: the usual tolerance. runs: timed inferences of each runtime. peers: other
+    runtimes to time beside Quadra. options: more of the delegate's. cache: a folder for compiled models. library, apk: instead
+    of those that come with the toolkit.
+
+    Raises the errors that the module's text lists; wrong outputs are no error.
+    """
+    from host_tools.places import where
+    from host_tools.places.place import quiet
+    from host_tools.request import from_arguments
+    from host_tools.show import report
+    from host_tools.tasks import chosen_driver, judged_runs
+
+    more = ",".join(
+        f"{name}={int(value) if isinstance(value, bool) else value}" for name, value in (options or {}).items()
+    )
+    sizes = [f"{name}={'x'.join(map(str, shape))}" for name, shape in (size or {}).items()]
+    with _folder_of(inputs, fspath(model), signature) as arrays:
+        row = chosen_driver.find(driver, backend, target, on, more)
+        specs = [
+            from_arguments.make_spec(
+                **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target,
+                image=fspath(image or ""), value_range=",".join(map(repr, range or ())), seed=seed, repetitions=runs,
+                threads=threads, deadline_s=float(timeout_s), peers=tuple(peers), profile=profile, cold=cold, arrays=arrays,
+                float32_nodes=float32_nodes, cache=fspath(cache or ""), options=more, api=api, route=via,
+                max_error=max_error, **from_arguments.destination(on),
+            )
+            for entry in from_arguments.entries(fspath(model), signature, sizes)
+        ]  # fmt: skip
+        if len(specs) != 1:
+            names = ", ".join(spec.signature for spec in specs)
+            raise Misuse(f"run {fspath(model)}", f"it has {len(specs)} signatures", f"give signature=, one of: {names}")
+        places = where.parse(on, _path(library), _path(apk), via)
+        if len(places) != 1:
+            named = ", ".join(place.name for place in places)
+            raise Misuse(f"run on {on!r}", f"that is {len(places)} places", f"run on each: {named}")
+        places[0].prepare(specs[0].peers)
+        judged = judged_runs.run_shown(specs[0], places[0], quiet)
+    if specs[0].inputs.arrays:
+        report.write(judged)  # its command names the run's own copy of the arrays now
+    return result_of(judged)
+
+
+def compare(run: File | Result = "latest") -> Result:
+    """Judges a run again. run: a run folder, its id or a prefix of it, a model (its newest run), latest, or a Result."""
+    from host_tools.base import settings
+    from host_tools.judge import judged
+    from host_tools.record import run_folder
+
+    name = str(run.folder) if isinstance(run, Result) else fspath(run)
+    return result_of(judged.judge(run_folder.find(name, settings.read().runs_dir)))
+
+
+def support(
+    model: File,
+    target: str = "",
+    *,
+    backend: Literal["", "opencl", "gles"] = "",
+    precision: Precision = "f32",
+    driver: str = "",
+    library: File | None = None,
+) -> Support:
+    """Which nodes of a model would run on the GPU, and why the others would not. Nothing is run.
+
+    target: the device to plan for, a name (docs/targets.md) or a JSON file; empty: a generic one. backend: empty: the target's.
+    driver: plan for the device of this driver instead.
+    """
+    from host_tools.tasks import chosen_driver, support as task
+
+    spec = task.make_spec(fspath(model), target, precision, backend, driver)
+    report, found = task.ask(spec, chosen_driver.library(_path(library), driver))
+    return Support(
+        spec.model.name, task.api_of(spec), found.target, found.precision, found.partitions, nodes_of(report)
+    )
+
+
+def bench(
+    *models: File,
+    on: Literal["host", "jvm"] = "host",
+    backend: Literal["", "opencl", "gles", "both"] = "",
+    peers: Sequence[str] = (),
+    api: Literal["interpreter", "compiled", "both"] = "interpreter",
+    runs: int = 0,
+    size: Mapping[str, Sequence[int]] | None = None,
+    library: File | None = None,
+) -> Bench:
+    """Measures models beside other runtimes: inferences, starts and memory. It takes minutes, and wants a quiet machine.
+
+    models: paths or names; none: those of `quadra models` that are here. backend, peers, runs: empty or 0: as the task has it.
+    A model that fails is a row with its reason, and raises nothing.
+    """
+    from host_tools.judge import bench_figures
+    from host_tools.show import bench_page
+    from host_tools.tasks import bench as task
+    from host_tools.tasks.bench_asked import Words
+
+    sizes = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in (size or {}).items())
+    words = Words(
+        tuple(fspath(one) for one in models), on, backend, ",".join(peers), api, repetitions=runs, sizes=sizes
+    )
+    found = task.measured(words, _path(library))
+    return Bench(found.folder, found.folder / bench_page.FILE, bench_figures.document(found))
+
+
+def devices() -> list[Device]:
+    """Phones, emulators and virtual devices that adb sees, whatever their state."""
+    from host_tools.phone.adb import choice
+
+    return [device_of(one) for one in choice.found()]
+
+
+@contextlib.contextmanager
+def _folder_of(inputs: Any, model: str, signature: str) -> Iterator[str]:
+    """A folder with the arrays, as --inputs takes it; empty: there are none."""
+    if inputs is None or isinstance(inputs, (str, PathLike)):
+        yield fspath(inputs or "")
+        return
+    import numpy as np
+
+    with tempfile.TemporaryDirectory(prefix="quadra-inputs-") as folder:
+        for index, array in enumerate(_in_order(inputs, model, signature)):
+            np.save(Path(folder) / f"{index:03d}.npy", np.asarray(array), allow_pickle=False)
+        yield folder
+
+
+def _in_order(arrays: Any, model: str, signature: str) -> list[Any]:
+    """An array for each input of the model. Misuse: there are others."""
+    from host_tools.request import from_arguments, inputs, models
+
+    name, named = from_arguments.split(model)
+    names = [one.name for one in inputs.of_model(models.find(name).path.read_bytes(), signature or named)]
+    given = list(arrays) if isinstance(arrays, Mapping) else names[: len(arrays)] + ["?"] * (len(arrays) - len(names))
+    if sorted(given) != sorted(names):
+        came_back = f"there are {len(given)} arrays ({', '.join(given)}), and its inputs are {', '.join(names)}"
+        raise Misuse(f"give {model} its inputs", came_back, "give an array for each, by these names or in this order")
+    return [arrays[one] for one in names] if isinstance(arrays, Mapping) else list(arrays)
+
+
+def _path(given: File | None) -> Path | None:
+    if given is None:
+        return None
+    path = Path(given).expanduser().resolve()
+    if not path.is_file():
+        raise Misuse(f"load {given}", "there is no such file", "omit it to have one made")
+    return path

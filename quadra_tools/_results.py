@@ -1,0 +1,249 @@
+"""What the functions of quadra_tools return: plain values. What they are made from is imported when it is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from host_tools.judge.judged import Judged
+    from host_tools.phone.adb.choice import Found
+    from host_tools.record import schema
+    from host_tools.record.printed import BenchDocument
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a model. index: in its subgraph; subgraph 0 is the main one, others are bodies of loops and branches.
+
+    op: TFLite's name. reason: why it stays on the CPU; empty on the GPU. name: of its first output.
+    """
+
+    index: int
+    op: str
+    on: Literal["gpu", "cpu"]
+    reason: str = ""
+    name: str = ""
+    subgraph: int = 0
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of a run, judged against the CPU's.
+
+    relative_error: the largest error, divided by the output's range on the CPU (of labels, the share that differs).
+    largest_error: the same in the output's own unit. allowed: what relative_error may be. problem: why it is wrong, as the
+    end of a sentence; empty: it is right.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    relative_error: float
+    largest_error: float
+    allowed: float
+    problem: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+
+@dataclass(frozen=True)
+class Times:
+    """Of one runtime, in ms; None: not measured.
+
+    start: up to the end of the first inference, of which first is a part. median and minimum: wall-clock time of an inference
+    after the warm-up. processor: the median of its processor time. samples: how many inferences.
+    """
+
+    start_ms: float | None
+    first_ms: float | None
+    median_ms: float | None
+    minimum_ms: float | None
+    processor_ms: float | None
+    samples: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run of a model at one place, and its judgement.
+
+    model, signature (empty: the main graph). place: host, jvm or a device's serial. backend: opencl or gles; none: no GPU API
+    works there. gpu: the device's name. precision: f32, f32_f16 or f16. nodes: of the model, with where each ran. outputs: empty
+    if the CPU has no result to judge by (`ok` is None then). times: by runtime: quadra, xnnpack, …. clock: processor or wall,
+    the time that `ms` and `ratio` are of: processor time where the driver computes on the CPU with one thread. report: the page.
+    """
+
+    model: str
+    signature: str
+    place: str
+    backend: str
+    gpu: str
+    precision: str
+    nodes: tuple[Node, ...] = field(repr=False)
+    outputs: tuple[Output, ...]
+    times: dict[str, Times] = field(repr=False)
+    clock: Literal["processor", "wall"]
+    folder: Path
+    report: Path
+    _judged: Judged = field(repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether all outputs are right; None: the CPU has no result to judge by."""
+        return self._judged.ok
+
+    @property
+    def nodes_on_cpu(self) -> tuple[Node, ...]:
+        """Those that did not run on the GPU, each with its reason."""
+        return tuple(node for node in self.nodes if node.on == "cpu")
+
+    @property
+    def largest_error(self) -> float:
+        """Of all outputs, relative to their ranges."""
+        return self._judged.largest_error
+
+    @property
+    def ms(self) -> float | None:
+        """The median time of an inference, by `clock`; None: none was timed."""
+        found = self.times.get("quadra")
+        return (found.processor_ms if self.clock == "processor" else found.median_ms) if found else None
+
+    def ratio(self, peer: str = "xnnpack") -> float | None:
+        """Quadra's time relative to another runtime's, by `clock`: below 1 Quadra is faster. None: one of the two was not
+        timed, or the figure is not reliable because the machine was busy."""
+        from host_tools.record import schema, times
+
+        folder = self._judged.folder
+        found = times.ratio(folder.read(schema.Timings), folder.read(schema.Verdicts), peer)
+        return found.ratio if found and found.reliable else None
+
+    def array(self, output: int | str = 0) -> np.ndarray:
+        """The values of an output, by its index or its name, as Quadra computed them."""
+        return self._judged.folder.arrays("outputs")[self._index(output)]
+
+    def cpu_array(self, output: int | str = 0) -> np.ndarray:
+        """The same as the CPU's interpreter computed them."""
+        return self._judged.folder.arrays("cpu_outputs")[self._index(output)]
+
+    def check(
+        self, *, max_error: float | None = None, max_ms: float | None = None, max_cpu_nodes: int | None = None
+    ) -> Result:
+        """The result itself, if all outputs are right and no limit is exceeded. None: no such limit.
+
+        max_error: of `largest_error`, besides the tolerance that the run was judged by (`run(max_error=…)` replaces that).
+        max_ms: of `ms`. JudgementFailed: something is wrong or exceeded. ToolMissing: the backend that was asked for is not here.
+        """
+        from host_tools.judge.limits import Limits
+
+        self._judged.check()
+        Limits(max_ms, max_cpu_nodes, max_error).check(self._judged)
+        return self
+
+    def _index(self, output: int | str) -> int:
+        from host_tools.base.errors import Misuse
+
+        names = [tensor.name for tensor in self._judged.folder.tensors("outputs")]
+        if isinstance(output, str) and output in names:
+            return names.index(output)
+        if isinstance(output, int) and -len(names) <= output < len(names):
+            return output
+        raise Misuse(
+            f"read the output {output!r}", "there is no such output", f"give an index, or one of: {', '.join(names)}"
+        )
+
+
+@dataclass(frozen=True)
+class Support:
+    """Which nodes of a model would run on the GPU of a target. api: opencl or gles."""
+
+    model: str
+    api: str
+    target: str
+    precision: str
+    partitions: int
+    nodes: tuple[Node, ...] = field(repr=False)
+
+    @property
+    def nodes_on_cpu(self) -> tuple[Node, ...]:
+        """Those that would not run on the GPU, each with its reason."""
+        return tuple(node for node in self.nodes if node.on == "cpu")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A bench. document: its figures, as `bench --json` prints them (docs/run_folder.md has its fields). page: an HTML file."""
+
+    folder: Path
+    page: Path
+    document: BenchDocument
+
+    def ratio(self, model: str, peer: str = "xnnpack", backend: str = "opencl", what: str = "steady") -> float | None:
+        """Quadra's time relative to a peer's with one thread, of an inference (steady) or a start (cold, warm, second). None:
+        one of the two did not run or is wrong, or the figure is not reliable."""
+        rows = [row for row in self.document.rows if (row.model, row.backend) == (model, backend)]
+        found = rows[0].over.get(peer, {}).get(what) if rows else None
+        return float(found.ratio) if found and found.reliable else None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that adb sees. kind: phone, emulator or virtual. ready: it can be used now; why not says `state`."""
+
+    serial: str
+    kind: Literal["phone", "emulator", "virtual"]
+    model: str
+    state: str
+    ready: bool
+
+
+def nodes_of(report: schema.Verdicts) -> tuple[Node, ...]:
+    return tuple(Node(one.index, one.op, one.on, one.reason, one.name, one.subgraph) for one in report.nodes)
+
+
+def result_of(judged: Judged) -> Result:
+    """A judged run as a value."""
+    from host_tools.record import schema, times
+    from host_tools.show import report
+
+    folder = judged.folder
+    spec, told, timings = folder.spec(), folder.read(schema.Verdicts), folder.read(schema.Timings)
+    rows = judged.comparison.outputs if judged.comparison else ()
+    return Result(
+        model=spec.model.name,
+        signature=spec.signature,
+        place=spec.device or spec.place,
+        backend=told.backend,
+        gpu=told.device.name,
+        precision=told.precision or str(spec.options.get("precision", "f32")),
+        nodes=nodes_of(told),
+        outputs=tuple(
+            Output(one.name, one.shape, one.dtype, one.relative, one.max_error, one.allowed, one.problem)
+            for one in rows
+        ),
+        times={who: _times_of(who, timings) for who in times.NAMES if who in timings.samples_us},
+        clock=times.clock(timings, told),
+        folder=folder.path,
+        report=folder.path / report.FILE,
+        _judged=judged,
+    )
+
+
+def _times_of(who: str, timings: schema.Timings) -> Times:
+    from host_tools.show import run_document
+
+    found = run_document.times_of(who, timings)
+    in_us = (found.start, found.first, found.median, found.minimum, found.processor)
+    start, first, median, minimum, processor = (None if us is None else us / 1000 for us in in_us)
+    return Times(start, first, median, minimum, processor, found.samples)
+
+
+def device_of(found: Found) -> Device:
+    emulator = found.serial.startswith("emulator-")
+    kind: Literal["phone", "emulator", "virtual"] = "virtual" if found.virtual else "emulator" if emulator else "phone"
+    ready = found.state == "device" and not found.busy
+    return Device(found.serial, kind, found.model, found.busy or found.state, ready)

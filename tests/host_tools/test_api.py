@@ -1,0 +1,204 @@
+"""quadra_tools, the package for programs: it runs, judges and plans as the tasks do, and gives values."""
+
+import dataclasses
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import quadra_tools as q
+import tasks
+from host_tools.base import settings
+from tests.model_builder import Model
+
+X, Y = np.linspace(-1, 1, 48, dtype=np.float32).reshape(1, 4, 4, 3), np.full((1, 4, 4, 3), 0.25, np.float32)
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """Two inputs, `left` and `right`, and their difference; runs go into tmp_path."""
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(tmp_path / "driver"))
+    m = Model()
+    m.output(m.op("SUB", [m.input(X.shape, name="left"), m.input(X.shape, name="right")], X.shape))
+    path = tmp_path / "difference.tflite"
+    path.write_bytes(m.bytes())
+    return path
+
+
+@pytest.fixture
+def judged(model):
+    return q.run(model, inputs={"right": Y, "left": X}, runs=5)
+
+
+def test_a_run_has_what_it_computed_where_and_how_right(judged, model):
+    assert judged.ok is True and judged.model == "difference" and judged.place == "host"
+    np.testing.assert_array_equal(judged.array(), X - Y)
+    np.testing.assert_array_equal(judged.cpu_array(-1), X - Y)
+    (output,), (node,) = judged.outputs, judged.nodes
+    assert (
+        output.ok and output.shape == X.shape and output.dtype == "float32" and output.relative_error <= output.allowed
+    )
+    np.testing.assert_array_equal(judged.array(output.name), judged.array(0))
+    assert (node.op, node.on, node.reason) == ("SUB", "gpu", "") and judged.nodes_on_cpu == ()
+    assert judged.backend == "opencl" and judged.clock == "processor" and judged.gpu
+    ours = judged.times["quadra"]
+    assert (
+        ours.samples == 5 and judged.ms == ours.processor_ms and 0 < ours.minimum_ms <= ours.median_ms < ours.start_ms
+    )
+    assert judged.report.is_file() and judged.folder == judged.report.parent and judged.check() is judged
+    assert "nodes=" not in repr(judged)
+
+
+def test_inputs_by_order_and_in_a_folder_are_the_same(model, judged, tmp_path):
+    np.testing.assert_array_equal(q.run(model, inputs=[X, Y], runs=2).array(), judged.array())
+    again = q.run(model, inputs=judged.folder / "inputs", runs=2)
+    np.testing.assert_array_equal(again.array(), judged.array())
+    command = re.search(r"--inputs=(\S+)", judged.report.read_text())[1]
+    assert command == str(judged.folder / "inputs"), "the folder that it was given is gone"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"inputs": [X]}, r"there are 1 arrays \(left\), and its inputs are left, right"),
+        ({"inputs": [X, Y, X]}, r"3 arrays \(left, right, \?\)"),
+        ({"inputs": {"left": X, "wrong": Y}}, r"\(left, wrong\), and its inputs are left, right"),
+        ({"inputs": [X, Y.astype(np.float64)]}, "it is float64"),
+        ({"on": "host,jvm"}, "that is 2 places"),
+        ({"precision": "f8"}, "'f8' is not one of"),
+        ({"library": "/no/such.so"}, "there is no such file"),
+        ({"options": {"no_such": True}}, "no option 'no_such'"),
+        ({"range": (2, 1)}, "2 is not below 1"),
+    ],
+)
+def test_a_wrong_argument_is_misuse(model, arguments, reason):
+    with pytest.raises(q.Misuse, match=reason):
+        q.run(model, **arguments)
+
+
+def test_options_reach_the_run(model):
+    made = q.run(
+        model,
+        backend="gles",
+        precision="f16",
+        range=(0, 2),
+        seed=7,
+        runs=3,
+        peers=(),
+        options={"self_check": True},
+        max_error=0.5,
+    )
+    spec = made._judged.folder.spec()
+    assert (made.backend, made.precision, spec.inputs.seed, spec.inputs.value_range) == ("gles", "f16", 7, (0.0, 2.0))
+    assert spec.options["self_check"] == "1" and made.outputs[0].allowed == 0.5 and set(made.times) == {"quadra"}
+    assert made.ratio() is None and spec.repetitions == 3
+
+
+def test_limits_are_checked(judged):
+    assert judged.check(max_error=1e-3, max_ms=1e6, max_cpu_nodes=0) is judged
+    with pytest.raises(
+        q.JudgementFailed, match=r"takes .* ms \(processor time, median of 5\), more than 1e-06 ms"
+    ) as caught:
+        judged.check(max_ms=1e-6)
+    assert caught.value.exit_code == 1 and caught.value.do_next
+    with pytest.raises(q.Misuse, match="there is no such output"):
+        judged.array("nothing")
+
+
+def test_what_is_wrong_or_on_the_cpu_is_said(judged, model, fake, tmp_path):
+    on_cpu = q.run(model, library=fake, runs=2)
+    assert [node.reason for node in on_cpu.nodes_on_cpu] == ["the fake takes nothing"] and on_cpu.ok
+    with pytest.raises(q.JudgementFailed, match="1 node stays on the CPU, more than 0 .*the fake takes nothing"):
+        on_cpu.check(max_cpu_nodes=0)
+    np.save(judged.folder / "outputs" / "000.npy", X)
+    wrong = q.compare(judged)
+    assert wrong.ok is False and not wrong.outputs[0].ok and wrong.largest_error > 0.1
+    for again in (judged.folder.name, "difference.tflite", judged.folder):
+        assert q.compare(again).folder in (judged.folder, on_cpu.folder)
+    with pytest.raises(q.JudgementFailed, match="is off by"):
+        wrong.check()
+
+
+def test_a_run_that_fails_raises_and_leaves_its_folder(model, fake, monkeypatch):
+    monkeypatch.setenv("FAKE_DELEGATE", "crash")
+    with pytest.raises(q.RunFailed) as caught:
+        q.run(model, library=fake, runs=2)
+    assert (caught.value.kept / "log.txt").is_file()
+
+
+def test_support_says_what_a_gpu_would_run(model, fake):
+    found = q.support(model, "adreno-640")
+    assert (found.api, found.target, [node.on for node in found.nodes]) == ("opencl", "adreno-640", ["gpu"])
+    assert found.nodes_on_cpu == () and found.partitions == 1
+    assert q.support(model, "mali-g76", backend="gles").api == "gles"
+
+
+def test_a_bench_has_figures_a_page_and_ratios(model, fake):
+    found = q.bench(model, runs=3, library=fake)
+    assert found.page.is_file() and found.document.finished and found.folder == found.page.parent
+    ratio = found.ratio("difference")
+    assert ratio is None or ratio > 0
+    assert found.ratio("other") is None
+
+
+def test_nothing_is_printed_on_stdout(model, judged, capsys):
+    q.support(model)
+    q.compare(judged)
+    assert capsys.readouterr().out == ""
+
+
+def test_devices_are_those_that_adb_sees(adb, monkeypatch):
+    from host_tools.phone.adb import choice
+
+    assert q.devices() == []
+    seen = [
+        choice.Found("a", "device", "Pixel 9"),
+        choice.Found("emulator-5554", "offline"),
+        choice.Found("b", "device", virtual=True, busy="in use by 7"),
+    ]
+    monkeypatch.setattr(choice, "found", lambda: seen)
+    assert [(one.kind, one.ready, one.state) for one in q.devices()] == [
+        ("phone", True, "device"), ("emulator", False, "offline"), ("virtual", False, "in use by 7"),
+    ]  # fmt: skip
+
+
+def test_all_that_is_public_is_described_and_typed():
+    assert q.__all__ == sorted(q.__all__) and all(inspect.getdoc(getattr(q, name)) for name in q.__all__)
+    for name in q.__all__:
+        one = getattr(q, name)
+        public = (
+            [one, *(value for key, value in vars(one).items() if inspect.isfunction(value) and key[0] != "_")]
+            if inspect.isclass(one)
+            else [one]
+        )
+        for function in public:
+            if inspect.isfunction(function):
+                assert inspect.getdoc(function), (name, function)
+                assert "return" in function.__annotations__, (name, function)
+
+
+def test_arguments_of_run_are_the_options_of_the_task():
+    other = {"timeout_s": "timeout", "peers": "peer"}
+    ours = {other.get(name, name) for name in inspect.signature(q.run).parameters}
+    theirs = set(inspect.signature(tasks.run.body).parameters) - {"c"}
+    assert theirs - ours == {"json", "junit", "max_ms", "max_cpu_nodes", "same"} and not ours - theirs
+
+
+def test_the_page_names_what_there_is():
+    page = (settings.ROOT / "docs" / "python_api.md").read_text()
+    for name in q.__all__:
+        assert f"`{name}" in page, name
+    for kind in (q.Result, q.Support, q.Output, q.Node, q.Times, q.Bench, q.Device):
+        for one in dataclasses.fields(kind):
+            assert one.name.startswith("_") or f"`{one.name}`" in page, (kind.__name__, one.name)
+
+
+def test_the_lines_of_the_page_run(model, monkeypatch, tmp_path):
+    """Its first block, with a model of that name."""
+    page = (settings.ROOT / "docs" / "python_api.md").read_text()
+    first = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1].replace('on="any"', 'on="host"')
+    (tmp_path / "model.tflite").write_bytes(model.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(compile(first, "python_api.md", "exec"), {})
