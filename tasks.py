@@ -17,26 +17,27 @@ if TYPE_CHECKING:
     from host_tools.record.run_folder import RunFolder
 
 
-@task
-def doctor(c: Context) -> None:
+@task(help={"json": "Print one JSON document instead of the table: docs/run_folder.md."})
+def doctor(c: Context, json: bool = False) -> None:
     """Check what this machine needs and say exactly what to install."""
     from host_tools.tasks import doctor
 
-    raise Exit(code=doctor.main())
+    raise Exit(code=doctor.main(json))
 
 
 @task(
     help={
         "fetch": "Fetch the models that can be fetched and are not here yet.",
         "path": "Print only the path of this model (a listed name, or a file); fetch it if needed (default: print the list).",
+        "json": "Print one JSON document instead of the tables: docs/run_folder.md.",
     }
 )
-def models(c: Context, fetch: bool = False, path: str = "") -> None:
+def models(c: Context, fetch: bool = False, path: str = "", json: bool = False) -> None:
     """List your own models and those that can be fetched; --fetch fetches them.
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
-    from host_tools.base import terminal
+    from host_tools.base import json_text, terminal
     from host_tools.request import models
     from host_tools.tasks import list_models
 
@@ -45,7 +46,10 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
         return
     if fetch:
         models.fetch(models.catalogue().values())
-    list_models.show(terminal.console())
+    if json:
+        print(json_text.text(list_models.rows()))
+    else:
+        list_models.show(terminal.console())
 
 
 @task(
@@ -177,24 +181,32 @@ def docs(c: Context, out: str = "", open: bool = False) -> None:
     help={
         "library": "A shared library to measure (default: the delegate, built for this machine).",
         "abi": f"{_ABI_HELP}: build and check it (default: only measure this machine's library).",
+        "json": "Print one JSON document instead of the table: docs/run_folder.md.",
     }
 )
-def size(c: Context, library: str = "", abi: str = "") -> None:
+def size(c: Context, library: str = "", abi: str = "", json: bool = False) -> None:
     """Show the delegate's size: bytes by part, exports, needed libraries, compiler.
 
     With --abi also the accelerator for LiteRT and the native runner, checked against Android's requirements and the budgets.
     Exit status 1: one is missed.
     """
+    from host_tools.base import json_text
     from host_tools.build import android_check, bazel, ndk, size
 
     if not abi:
-        size.show(size.measure(Path(library) if library else bazel.library()))
+        measured = size.measure(Path(library) if library else bazel.library())
+        print(json_text.text(measured)) if json else size.show(measured)
         return
     abis = ndk.abis(abi)
     checked = [android_check.check(one) for one in bazel.android(abis).values()]
     checked += [android_check.check_accelerator(one, path) for one, path in bazel.accelerators(abis).items()]
     checked += [android_check.check_runner(one, path) for one, path in bazel.runners(abis).items()]
-    android_check.fail_if_wrong([android_check.show(one) for one in checked])
+    if json:
+        print(json_text.text(checked))
+    else:
+        for one in checked:
+            android_check.show(one)
+    android_check.fail_if_wrong(checked)
 
 
 @task(
@@ -463,15 +475,18 @@ def advise(
 _ONE_RUN = {"run": "`latest` (default), the id of a run or a prefix of it, a model (its newest run), or a path."}
 
 
-@task(help=_ONE_RUN)
-def compare(c: Context, run: str = "latest") -> None:
+@task(help={**_ONE_RUN, "json": "Print one JSON document instead of the table: docs/run_folder.md."})
+def compare(c: Context, run: str = "latest", json: bool = False) -> None:
     """Judge a run's outputs against the CPU's again: largest error and where, NaN, infinity. Status 1: wrong."""
-    from host_tools.base import terminal
+    from host_tools.base import json_text, terminal
     from host_tools.judge import compare, judged
 
     folder = _find_run(run)
     found = compare.compare(folder)
-    compare.show(found, terminal.console())
+    if json:
+        print(json_text.text({"folder": folder.path, **found.to_json()}))
+    else:
+        compare.show(found, terminal.console())
     judged.Judged(folder, found).check()
 
 
@@ -495,21 +510,35 @@ def diff(c: Context, runs: list[str], top: int = 20, json: bool = False) -> None
         raise Exit(code=1)
 
 
-@task(help={**_ONE_RUN, "top": "How many dispatches to show."})
-def profile(c: Context, run: str = "latest", top: int = 20) -> None:
+@task(
+    help={
+        **_ONE_RUN,
+        "top": "How many dispatches to show.",
+        "json": "Print one JSON document instead of the tables, with all dispatches: docs/run_folder.md.",
+    }
+)
+def profile(c: Context, run: str = "latest", top: int = 20, json: bool = False) -> None:
     """Show where the time of a run went, per dispatch and kernel; writes a trace for ui.perfetto.dev.
 
     The run must have been made with --profile.
     """
     from rich.markup import escape
 
-    from host_tools.base import terminal
+    from host_tools.base import json_text, terminal
     from host_tools.judge import judged
     from host_tools.record import profile
     from host_tools.show import perfetto_trace, run_pages
 
     folder = _find_run(run)
     found, console = profile.read(folder), terminal.console()
+    if json:
+        run_pages.write(judged.judge(folder))
+        print(
+            json_text.text(
+                {"folder": folder.path, "trace": folder.path / perfetto_trace.FILE, **profile.to_json(found)}
+            )
+        )
+        return
     console.print(f"[bold]{escape(folder.spec().label)}[/], run {escape(folder.path.name)}")
     profile.show(found, console, top)
     run_pages.write(judged.judge(folder))
@@ -579,6 +608,7 @@ def open_(c: Context, run: str = "") -> None:
         " backend=gles,precision=f32.",
         "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "all": "Show every tensor, not only those around the first wrong one.",
+        "json": "Print one JSON document instead of the tables, with every tensor: docs/run_folder.md.",
     },
     iterable=["size"],
 )
@@ -586,7 +616,7 @@ def bisect(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
     apk: str = "", options: str = "", against: str = "cpu", tolerance: float = 0.0, signature: str = "",
-    size: list[str] | None = None, all: bool = False,
+    size: list[str] | None = None, all: bool = False, json: bool = False,
 ) -> None:  # fmt: skip
     """Find the first op that computes wrong results, and extract it as a model of its own.
 
@@ -594,14 +624,14 @@ def bisect(
     only if it is wrong on the GPU's own inputs; with float16, a run in float32 tells a wrong kernel from insufficient precision.
     Exit status 1: an op is wrong. See docs/find_the_fault.md.
     """
-    from host_tools.base import terminal
+    from host_tools.base import json_text, terminal
     from host_tools.base.errors import QuadraError, worst
     from host_tools.base.progress import progress
     from host_tools.request import from_arguments
     from host_tools.show import bisect_table
     from host_tools.tasks import bisect
 
-    console, errors = terminal.console(), []
+    console, errors, documents = terminal.console(), [], []
     for entry in from_arguments.entries(model, signature, size or []):
         asked = bisect.asked(
             **entry, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
@@ -611,10 +641,14 @@ def bisect(
         try:
             with progress(f"bisect {asked[0].label}") as show:
                 folder, found = bisect.run(*asked, show, tolerance)
-            bisect_table.show(folder, found, console, everything=all)
+            documents.append({"folder": folder.path, "signature": entry["signature"], **json_text.plain(found)})
+            if not json:
+                bisect_table.show(folder, found, console, everything=all)
             bisect.fail_if_wrong(found)
         except QuadraError as error:  # the other signatures are looked into all the same
             errors.append(error)
+    if json:
+        print(json_text.text(documents))
     if found_worst := worst(errors):
         raise found_worst
 
@@ -686,12 +720,14 @@ def overflow(
         "out": "The plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
         "cache": "Write it into this cache folder (serialization_dir) instead: a start on the target then only compiles kernels (default: none).",
         "reader": "With --cache: the libquadra.so that will read it, e.g. the one for Android (default: this machine's).",
+        "json": "Print one JSON document instead of the tables: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
     },
 )
 def plan(
     c: Context, words: list[str], top: int = 0, map: str = "", texts: bool = False, target: str = "",
     precision: str = "f32", backend: str = "", out: str = "", cache: str = "", reader: str = "", library: str = "",
+    json: bool = False,
 ) -> None:  # fmt: skip
     """Read, compare and make plans: `show` one, `diff` two, `make` one for another GPU.
 
@@ -701,7 +737,7 @@ def plan(
     from host_tools.base import terminal
     from host_tools.tasks import plans
 
-    options = plans.Options(top, map, texts, target, precision, backend, out, cache, reader)
+    options = plans.Options(top, map, texts, target, precision, backend, out, cache, reader, json)
     status = plans.do(words, options, _file(library), terminal.console())
     if status:
         raise Exit(code=status)
@@ -768,12 +804,13 @@ def analyse(
         "timeout": "Deadline, in seconds.",
         "top": "How many dispatches of --time to show (0: all).",
         "all": "With --against: show every tensor, not only those around the first that differs.",
+        "json": "Print one JSON document instead of the tables, with every dispatch and tensor: docs/run_folder.md.",
     }
 )
 def replay(
     c: Context, plan: str = "latest", against: str = "", step: bool = False, time: bool = False, oclgrind: bool = False,
     model: str = "", inputs: str = "", seed: int = -1, image: str = "", range: str = "", runs: int = 0,
-    tolerance: float = 0.0, timeout: int = 300, top: int = 20, all: bool = False,
+    tolerance: float = 0.0, timeout: int = 300, top: int = 20, all: bool = False, json: bool = False,
 ) -> None:  # fmt: skip
     """Run a plan on this machine, dispatch by dispatch, without TFLite and without the delegate.
 
@@ -782,7 +819,7 @@ def replay(
     """
     from contextlib import nullcontext
 
-    from host_tools.base import terminal
+    from host_tools.base import json_text, terminal
     from host_tools.base.progress import progress
     from host_tools.places.place import quiet
     from host_tools.tasks import replays
@@ -793,7 +830,10 @@ def replay(
     )  # fmt: skip
     with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
-    replays.show(outcomes, wanted, terminal.console(), top, all)
+    if json:
+        print(json_text.text(replays.to_json(outcomes)))
+    else:
+        replays.show(outcomes, wanted, terminal.console(), top, all)
     replays.fail_if_wrong(outcomes)
 
 
@@ -802,9 +842,10 @@ def replay(
     help={
         "to": "Remove the least recently used files until the others take no more than this: bytes, 300M, 2G (no default: prune needs it).",
         "top": "How many rows of each table (default: all; of a diff 20).",
+        "json": "Print one JSON document instead of the table: docs/run_folder.md.",
     },
 )
-def cache(c: Context, words: list[str], to: str = "", top: int = 0) -> None:
+def cache(c: Context, words: list[str], to: str = "", top: int = 0, json: bool = False) -> None:
     """Look at a cache of compiled models (the folder of `serialization_dir`): list, show, verify, diff, prune.
 
     Exit status 1: verify found a bad file, or the two of diff differ. `inv plan show`, `inv plan diff` and `inv replay` take
@@ -813,7 +854,7 @@ def cache(c: Context, words: list[str], to: str = "", top: int = 0) -> None:
     from host_tools.base import terminal
     from host_tools.tasks import caches
 
-    status = caches.do(words, to, top, terminal.console())
+    status = caches.do(words, to, top, terminal.console(), json)
     if status:
         raise Exit(code=status)
 
@@ -915,6 +956,7 @@ def bench(
         "library": _RUN_HELP["library"],
         "lab": f"Run each cell on one of the {_LAB_HELP}",
         "resume": "Continue the session of this folder; its finished launches are not run again (default: start a new one).",
+        "json": "Print one JSON document instead of the tables, as regress.json has it: docs/regress.md.",
     }
 )
 def regress(
@@ -926,19 +968,23 @@ def regress(
     library: str = "",
     lab: str = "",
     resume: str = "",
+    json: bool = False,
 ) -> None:
     """Run a suite of models, launch after launch, and report regressions from a baseline, with effect size and confidence.
 
     Writes a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
     something could not run.
     """
-    from host_tools.base import terminal
-    from host_tools.show.regression import page, table
+    from host_tools.base import json_text, terminal
+    from host_tools.show.regression import exports, page, table
     from host_tools.tasks import regress as regression
 
     found = regression.run(suite, on, baseline, save, _file(library), lab, resume)
-    table.show(found, terminal.console())
-    print(f"report      {found.folder / page.FILE}")
+    if json:
+        print(json_text.text({"folder": found.folder, **exports.whole(found)}))
+    else:
+        table.show(found, terminal.console())
+        print(f"report      {found.folder / page.FILE}")
     if found.state != "complete":
         raise Exit(code=130)
     regression.fail_if_wrong(found)

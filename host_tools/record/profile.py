@@ -7,7 +7,8 @@ asking the driver for times costs a little, so they are not the times of timings
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -61,6 +62,13 @@ class Profile:
         for dispatch in self.dispatches:
             totals.setdefault(dispatch.kernel, []).append(dispatch.time_us)
         return sorted(((k, sum(v), len(v)) for k, v in totals.items()), key=lambda row: -row[1])
+
+
+def to_json(found: Profile) -> dict[str, Any]:
+    """All of a profile, and its sums by kernel, the slowest first."""
+    kernels = [{"kernel": name, "time_us": us, "dispatches": count} for name, us, count in found.by_kernel()]
+    dispatches = [{**asdict(one), "gflops_per_s": one.gflops_per_s} for one in found.dispatches]
+    return {**asdict(found), "dispatch_us": found.dispatch_us, "kernels": kernels, "dispatches": dispatches}
 
 
 def read(folder: RunFolder) -> Profile:

@@ -3,18 +3,20 @@
 import re
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.base import json_text
 from host_tools.base.errors import Misuse
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.base.units import counted, size_text
 from host_tools.judge import plan_diff
-from host_tools.judge.plan_diff import Line
+from host_tools.judge.plan_diff import Line, PlanDiff
 from host_tools.record import cache_file, named_plans, plan_view
 from host_tools.record.cache_file import CacheFile
 from host_tools.record.named_plans import NamedPlan
@@ -35,10 +37,15 @@ class Entry:
     used_s: float  # since 1970
 
 
-def do(words: Sequence[str], to: str, top: int, console: Console) -> int:
+def do(words: Sequence[str], to: str, top: int, console: Console, as_json: bool = False) -> int:
     """Does one subcommand of `inv cache`; the exit status. The command line has checked the words."""
     what, *given = words
-    return _ACTIONS[what]([Path(word).expanduser() for word in given], to, top, console)
+    paths = [Path(word).expanduser() for word in given]
+    if not as_json:
+        return _ACTIONS[what](paths, to, top, console)
+    document, status = _DOCUMENTS[what](paths)
+    print(json_text.text(document))
+    return status
 
 
 def entries(folder: Path) -> list[Entry]:
@@ -76,6 +83,36 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     table.show(console)
     console.print(f"{len(found)} file{'s' * (len(found) != 1)}, {size_text(sum(entry.bytes for entry in found))}")
     return 0
+
+
+def _list_document(paths: Sequence[Path]) -> tuple[Any, int]:
+    found = []
+    for entry in entries(paths[0])[::-1]:
+        row = {"path": entry.path, "bytes": entry.bytes, "used": int(entry.used_s), "problem": ""}
+        try:
+            row |= {"key": cache_file.read(entry.path).said()}
+        except Misuse as error:
+            row |= {"key": {}, "problem": error.came_back}
+        found.append(row)
+    return found, 0
+
+
+def _show_document(paths: Sequence[Path]) -> tuple[Any, int]:
+    _refuse_folders("show", paths)
+    kept = cache_file.read(paths[0])
+    if kept.holds_verdicts:
+        return {"key": kept.said(), "verdicts": kept.verdicts()}, 0
+    return {"key": kept.said(), "plan": named_plans.of_file(paths[0]).value}, 0
+
+
+def _verify_document(paths: Sequence[Path]) -> tuple[Any, int]:
+    found = list(_problems(paths[0]))
+    return [{"path": path, "problem": wrong} for path, wrong in found], int(any(wrong for _, wrong in found))
+
+
+def _diff_document(paths: Sequence[Path]) -> tuple[Any, int]:
+    lines, found = _differences(paths)
+    return {"key": lines, "plan": found}, 0 if found.equal and not lines else 1
 
 
 def _kernels(named: NamedPlan) -> int:
@@ -175,30 +212,39 @@ def problem(path: Path) -> str:
 
 def _verify(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     """1: a file is bad."""
-    path = paths[0]
-    files = [path] if path.is_file() else [entry.path for entry in entries(path)]
-    bad = 0
-    for file in files:
-        wrong = "it was not written to its end" if file.suffix == cache_file.UNFINISHED else problem(file)
+    bad = count = 0
+    for file, wrong in _problems(paths[0]):
+        count += 1
         bad += bool(wrong)
         console.print(
             f"{escape(file.name)}  {f'[red]bad: {escape(wrong)}[/]' if wrong else '[green]good[/]'}", soft_wrap=True
         )
-    console.print(f"{len(files) - bad} of {len(files)} files are good")
+    console.print(f"{count - bad} of {count} files are good")
     return 1 if bad else 0
+
+
+def _problems(path: Path) -> Iterator[tuple[Path, str]]:
+    """A file, or each of a folder, and what is wrong with it; empty: nothing."""
+    for file in [path] if path.is_file() else [entry.path for entry in entries(path)]:
+        yield file, "it was not written to its end" if file.suffix == cache_file.UNFINISHED else problem(file)
 
 
 def _diff(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     """1: they differ."""
+    lines, found = _differences(paths)
+    plan_diff_table.lines("kept under", lines, console, 0)
+    plan_diff_table.show(found, console, top or 20)
+    return 0 if found.equal and not lines else 1
+
+
+def _differences(paths: Sequence[Path]) -> tuple[list[Line], PlanDiff]:
+    """Of the keys and of the plans of two files."""
     _refuse_folders("diff", paths)
     a, b = (named_plans.of_file(path) for path in paths)
     sides = [_flat(_kept(named)) for named in (a, b)]
     names = [*sides[0], *(name for name in sides[1] if name not in sides[0])]
     lines = [Line(n, sides[0].get(n, ""), sides[1].get(n, "")) for n in names if sides[0].get(n) != sides[1].get(n)]
-    plan_diff_table.lines("kept under", lines, console, 0)
-    found = plan_diff.compare(a.checked(), b.checked())
-    plan_diff_table.show(found, console, top or 20)
-    return 0 if found.equal and not lines else 1
+    return lines, plan_diff.compare(a.checked(), b.checked())
 
 
 def _flat(kept: CacheFile) -> dict[str, str]:
@@ -247,4 +293,10 @@ _ACTIONS: dict[str, Callable[[Sequence[Path], str, int, Console], int]] = {
     "verify": _verify,
     "diff": _diff,
     "prune": _prune,
+}
+_DOCUMENTS: dict[str, Callable[[Sequence[Path]], tuple[Any, int]]] = {
+    "list": _list_document,
+    "show": _show_document,
+    "verify": _verify_document,
+    "diff": _diff_document,
 }

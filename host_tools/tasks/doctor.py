@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import shutil
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from glob import glob
 from pathlib import Path
 
@@ -58,11 +59,14 @@ def advice(checks: list[Check]) -> list[str]:
     return lines + list(dict.fromkeys(c.do_next for c in checks if not c.ok and c.do_next))
 
 
-def main() -> int:
-    """Prints the table and the advice; returns 0 when nothing is missing, else 73."""
+def main(as_json: bool = False) -> int:
+    """Prints the table and the advice, or both as JSON; returns 0 when nothing is missing, else 73."""
     checks = check_all()
-    _print_table(checks)
     lines = advice(checks)
+    if as_json:
+        print(json.dumps({"checks": [asdict(check) for check in checks], "to_do": lines}, indent=1))
+        return 73 if lines else 0
+    _print_table(checks)
     if not lines:
         print("Nothing is missing.")
         return 0
@@ -229,4 +233,4 @@ def _print_table(checks: list[Check]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("--json" in sys.argv))

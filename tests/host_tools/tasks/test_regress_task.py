@@ -1,6 +1,7 @@
 """`inv regress` from the command line, with a delegate that takes no node: suites, baselines, errors, Ctrl-C."""
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -60,6 +61,9 @@ def test_a_suite_is_run_saved_and_compared(capsys, suite, fake, tmp_path):
     assert {"regress.html", "regress.json", "junit.xml", "benchmark.json"} <= names
     assert len(list(folder.glob("2*/trace.pftrace"))) == 2
     assert inv(capsys, "regress", suite, "--baseline=nobody", f"--library={fake}")[0] == 2
+    status, out, _ = inv(capsys, "regress", suite, f"--library={fake}", "--json")
+    found = json.loads(out)
+    assert status == 0 and found["cells"][0]["verdict"] and Path(found["folder"]).name.endswith("-small")
 
 
 def test_a_lost_device_keeps_cells_with_all_launches_and_a_resumed_lab_one_device_for_each(suite, tmp_path):
