@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from invoke.collection import Collection
 from invoke.completion.complete import print_completion_script
@@ -153,19 +153,13 @@ class _Program(Program):
             raise Misuse("read the command line", f"there is no option {word} before a task", do_next)
         raise Misuse("read the command line", f"there is no task {word}", did_you_mean(word, tasks, listed))
 
-    def _make_pairs(self, *words: Any) -> list[tuple[str, str | None]]:
-        return [(name, installed.said(text or "")) for name, text in super()._make_pairs(*words)]
-
-    def task_list_opener(self, extra: str = "") -> str:
-        return "Available tasks"
-
     def _help(self, task: ParserContext) -> NoReturn:
         print(installed.said(task_help.text(task, inspect.getdoc(self.collection[task.name]) or "")))
         raise Exit
 
     def _overview(self) -> NoReturn:
-        self.list_tasks()
-        print(installed.said("`./inv --help TASK` says what a task takes."))
+        docstrings = {name: inspect.getdoc(self.collection[name]) or "" for name in self.parser.contexts}
+        print(installed.said(f"{task_help.overview(docstrings)}\n\n`./inv --help TASK` says what a task takes."))
         raise Exit
 
     def _complete(self, typed: str) -> NoReturn:

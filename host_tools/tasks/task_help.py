@@ -30,6 +30,32 @@ def text(task: ParserContext, docstring: str) -> str:
     return "\n".join(lines)
 
 
+# The list of tasks, by what one wants to do.
+GROUPS = {
+    "Run models and judge them": ("run", "support", "models", "bench", "regress", "demo"),
+    "Look at runs": ("runs", "open", "report", "compare", "diff", "profile"),
+    "Find faults and lost time": ("bisect", "overflow", "advise", "plan", "replay", "cache", "analyse"),
+    "Devices and drivers": ("device", "install", "uninstall", "push", "pull", "lab", "drivers", "doctor"),
+    "Build and ship": ("build", "aar", "wheel", "apk", "release", "size"),
+    "Work on Quadra itself": ("test", "parity", "lint", "fuzz", "docs", "lock", "clean"),
+}
+
+
+def overview(docstrings: Mapping[str, str]) -> str:
+    """The list of these tasks, as wide as the terminal. docstrings: by name."""
+    width, left = min(shutil.get_terminal_size().columns, _WIDEST), max(map(len, docstrings)) + 2 * _MARGIN
+    lines = []
+    for title, names in GROUPS.items():
+        there = [name for name in names if name in docstrings]
+        lines += ["", title] if there else []
+        for name in there:
+            about = " ".join(docstrings[name].split("\n\n")[0].split())
+            first, *others = textwrap.wrap(about, max(width - left, 20)) or [""]
+            lines.append(f"{' ' * _MARGIN}{name:{left - _MARGIN}}{first}".rstrip())
+            lines += [f"{' ' * left}{other}" for other in others]
+    return "\n".join(["Available tasks", *lines])
+
+
 def _rows(task: ParserContext) -> Iterator[tuple[str, str]]:
     words = task_words.of(task)
     if words:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -10,8 +11,9 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import BuildFailed, JudgementFailed, Misuse, QuadraError
-from host_tools.tasks import command_line, repository
+from host_tools.tasks import command_line, repository, task_help
 from tests.host_tools import run_folders
+from tests.task_contexts import CONTEXTS
 
 INV = settings.ROOT / "inv"
 
@@ -106,6 +108,22 @@ def test_a_shell_can_complete_tasks_and_options(capsys):
     with pytest.raises(SystemExit):
         command_line.main(["--print-completion-script", "bash"])
     assert "complete -F _complete_inv -o default inv ./inv" in capsys.readouterr().out
+
+
+def test_the_list_has_each_task_once_by_what_it_is_for(capsys, monkeypatch):
+    grouped = [name for names in task_help.GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(CONTEXTS)
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        command_line.main(["--list"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and [line for line in lines if line in task_help.GROUPS] == [*task_help.GROUPS]
+    assert [line.split()[0] for line in lines if re.match(r"  \S", line)] == grouped
+
+
+def test_an_installed_toolkit_lists_no_group_without_tasks():
+    text = task_help.overview({"run": "Run a model.\n\nMore of it."})
+    assert text == "Available tasks\n\nRun models and judge them\n  run  Run a model."
 
 
 def test_it_works_through_a_link(tmp_path):
