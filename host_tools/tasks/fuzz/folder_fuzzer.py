@@ -170,7 +170,7 @@ def _task(name: str, *words: Any) -> Callable[[], Callable[[Path], Any]]:
         import tasks
         from host_tools.judge import compare, judged  # noqa: F401
         from host_tools.record import plan_view, profile  # noqa: F401
-        from host_tools.show import perfetto_trace, report  # noqa: F401
+        from host_tools.show import perfetto_trace, run_pages  # noqa: F401
         from host_tools.tasks import judged_runs  # noqa: F401
 
         return lambda folder: getattr(tasks, name).body(None, str(folder), *words)
@@ -182,6 +182,12 @@ def _find() -> Callable[[Path], Any]:
     from host_tools.record import run_folder
 
     return lambda folder: run_folder.find(folder.name[:4], folder.parent).is_complete()
+
+
+def _listed() -> Callable[[Path], Any]:
+    from host_tools.record import run_list
+
+    return run_list.read
 
 
 def _judged(path: Path) -> Any:
@@ -258,6 +264,7 @@ READERS: dict[str, Reader] = {
     "profile": Reader(_task("profile")),
     "plan": Reader(_plan),
     "find": Reader(_find),
+    "list": Reader(_listed),
     "account": Reader(_account),
     "short_account": Reader(_short_account),
     "check": Reader(_check),
