@@ -203,6 +203,7 @@ SessionOptions SessionOptionsFor(const Options& from, const Gpu& gpu) {
   options.self_check = from.self_check != 0;
   options.profile = from.profile != 0;
   options.cache = ModelCache(from.serialization_dir, from.model_token);
+  options.weights = gpu.weights;
   return options;
 }
 

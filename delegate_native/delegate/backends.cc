@@ -49,6 +49,7 @@ std::vector<std::string> BackendsToTry(const Options& options) {
 Status OpenGpu(const Options& options, const std::string& backend, const Contexts& shared,
                const GpuInfo* target, Gpu* gpu) {
   if (target) gpu->target = *target;
+  gpu->weights = std::make_shared<WeightStore>();
   if (backend == "null") {
     if (!target) {
       gpu->target.name = "generic";

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "delegate_native/delegate/options.h"
+#include "delegate_native/plan/weights.h"
 #include "delegate_native/runtime/backend.h"
 
 namespace quadra {
@@ -15,6 +16,7 @@ namespace quadra {
 struct Gpu {
   std::shared_ptr<Backend> backend;
   GpuInfo target;
+  std::shared_ptr<WeightStore> weights;  // of all plans that the delegate makes for it
 };
 
 // Names of the backends that the options ask for, in the order in which they are tried.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "delegate_native/base/content_hash.h"
 #include "delegate_native/base/half.h"
 #include "delegate_native/kernel/bindings.h"
 
@@ -132,12 +133,12 @@ Status Layout::PlaceActivations() {
   const bool separate = gpu_.separate_buffers || memory.bytes > gpu_.max_buffer_bytes;
   if (!separate)
     buffers_.push_back(
-        {fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, Cell::kFloat, {}});
+        {fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, Cell::kFloat, false, {}});
   const int arena = static_cast<int>(buffers_.size()) - 1;
   for (size_t i = 0; i < placed.size(); ++i) {
     const uint64_t bytes = static_cast<uint64_t>(placed[i]->bytes);
     if (separate) {
-      buffers_.push_back({fb::BufferKind_Arena, bytes, 0, 0, Cell::kFloat, {}});
+      buffers_.push_back({fb::BufferKind_Arena, bytes, 0, 0, Cell::kFloat, false, {}});
       placed[i]->region = AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
       activation_bytes_ += bytes;
     } else {
@@ -174,6 +175,7 @@ void Layout::PlaceImages() {
                           s.w,
                           s.b * s.slices() * s.h,
                           placed[i]->layout.cell,
+                          false,
                           {}});
       activation_bytes_ += static_cast<uint64_t>(placed[i]->bytes);
     }
@@ -189,7 +191,7 @@ void Layout::PlaceIo() {
     int buffer = copies;
     if (!tensor.copy_of || buffer < 0) {
       buffer = static_cast<int>(buffers_.size());
-      buffers_.push_back({fb::BufferKind_Io, 0, 0, 0, Cell::kFloat, {}});
+      buffers_.push_back({fb::BufferKind_Io, 0, 0, 0, Cell::kFloat, false, {}});
     }
     if (tensor.copy_of) copies = buffer;
     const uint64_t bytes = static_cast<uint64_t>(AlignUp(tensor.bytes, 4));  // GLSL reads words
@@ -199,29 +201,35 @@ void Layout::PlaceIo() {
   }
 }
 
-// All constants lie in one buffer, unless the device's largest is too small or a memory checker
-// is to see each one's end.
+// Large constants have buffers of their own, which plans share. All others lie in one, unless the
+// device's largest is too small or a memory checker is to see each one's end.
 int Layout::AddConstantRegion(uint64_t bytes) {
+  constexpr uint64_t kLarge = 1 << 16;
   const int64_t alignment = std::max(gpu_.buffer_alignment_bytes, 64);
+  constant_bytes_ += bytes;
+  if (bytes >= kLarge) {
+    buffers_.push_back({fb::BufferKind_Constant, bytes, 0, 0, Cell::kFloat, true, {}});
+    return AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
+  }
   const bool fresh = constant_buffer_ < 0 || gpu_.separate_buffers ||
                      buffers_[static_cast<size_t>(constant_buffer_)].bytes +
                              static_cast<uint64_t>(alignment) + bytes >
                          static_cast<uint64_t>(gpu_.max_buffer_bytes);
   if (fresh) {
     constant_buffer_ = static_cast<int>(buffers_.size());
-    buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, Cell::kFloat, {}});
+    buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, Cell::kFloat, false, {}});
   }
   PlannedBuffer& buffer = buffers_[static_cast<size_t>(constant_buffer_)];
   const uint64_t offset =
       static_cast<uint64_t>(AlignUp(static_cast<int64_t>(buffer.bytes), alignment));
   buffer.bytes = offset + bytes;
-  constant_bytes_ += bytes;
   return AddRegion(constant_buffer_, offset, bytes);
 }
 
 void Layout::PlaceConstants(const std::vector<KernelDesc>& kernels) {
   const auto add = [&](uint64_t offset, const ConstantArg* constant, const PlacedTensor* tensor) {
-    buffers_[static_cast<size_t>(constant_buffer_)].pieces.push_back({offset, constant, tensor});
+    const auto buffer = static_cast<size_t>(regions_.back().buffer());
+    buffers_[buffer].pieces.push_back({offset, constant, tensor});
   };
   for (PlacedTensor& tensor : tensors_) {
     if (!tensor.constant || tensor.first < 0) continue;
@@ -269,15 +277,19 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers;
   for (const PlannedBuffer& buffer : buffers_) {
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
+    ContentHash content;
     if (buffer.kind == fb::BufferKind_Constant) {
       uint8_t* bytes = nullptr;
       builder->ForceVectorAlignment(buffer.bytes, 1, 64);
       data = builder->CreateUninitializedVector(buffer.bytes, 1, &bytes);
       memset(bytes, 0, buffer.bytes);  // between the pieces
       for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);
+      if (buffer.is_shared) content.Add(bytes, buffer.bytes);
     }
     buffers.push_back(fb::CreateBuffer(*builder, buffer.kind, buffer.bytes, data, buffer.width,
-                                       buffer.height, static_cast<fb::Cell>(buffer.cell)));
+                                       buffer.height, static_cast<fb::Cell>(buffer.cell),
+                                       buffer.is_shared ? content.low() : 0,
+                                       buffer.is_shared ? content.high() : 0));
   }
   return builder->CreateVector(buffers);
 }

@@ -30,10 +30,11 @@ class PlanBytes {
       : pages_(std::move(pages)), offset_(offset), size_(size) {}
 
   const uint8_t* data() const { return pages_.get() + offset_; }
+  std::shared_ptr<const void> memory() const { return pages_; }
   size_t size() const { return size_; }
 
  private:
-  Pages pages_;
+  std::shared_ptr<uint8_t> pages_;
   size_t offset_ = 0, size_ = 0;
 };
 

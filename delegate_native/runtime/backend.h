@@ -14,6 +14,7 @@
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/plan/weights.h"
 #include "delegate_native/runtime/ports.h"
 #include "delegate_native/runtime/refusal.h"
 #include "delegate_native/runtime/system_memory.h"
@@ -194,8 +195,9 @@ class Backend {
   }
   // Whether its plans can be run, or only made.
   virtual bool runs() const { return true; }
-  // `plan` must outlive the executable. `kept`: its programs as a driver compiled them, or null.
-  virtual Status Load(const fb::Plan* plan, const fb::Binaries* kept,
+  // `plan` and `weights` must outlive the executable. `kept`: its programs as a driver compiled
+  // them, or null.
+  virtual Status Load(const fb::Plan* plan, const PlanWeights& weights, const fb::Binaries* kept,
                       std::unique_ptr<Executable>* executable, LoadTimes* times) = 0;
 };
 

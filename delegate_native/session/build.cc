@@ -1,7 +1,4 @@
 // The steps of a build, from a graph to an executable that is ready to run.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -35,19 +32,6 @@ bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
 std::string DriverOf(const GpuInfo& device) { return device.api_version + "; " + device.driver; }
 constexpr size_t kNoDriver = 2;  // characters, of a plan that was made where there is none
 
-// Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
-void DiscardConstantsOf(const fb::Plan& plan) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));  // a power of two
-  for (const fb::Buffer* buffer : *plan.buffers()) {
-    if (buffer->kind() != fb::BufferKind_Constant) continue;
-    uint8_t* data = const_cast<uint8_t*>(buffer->data()->data());
-    const size_t before = -reinterpret_cast<uintptr_t>(data) & (page - 1);  // its first whole page
-    const size_t size = buffer->data()->size();
-    const size_t whole = size > before ? (size - before) & ~(page - 1) : 0;
-    if (whole > 0) madvise(data + before, whole, MADV_DONTNEED);
-  }
-}
-
 }  // namespace
 
 // One after the other; each says itself whether the options ask for it.
@@ -59,7 +43,7 @@ const Session::BuildStep Session::kBuildSteps[] = {
 
 Status Session::MakeReady() {
   times_.Restart();
-  Build build = {graph_, PlanBytes(), nullptr};
+  Build build = {graph_, PlanBytes(), {}, nullptr};
   for (const BuildStep step : kBuildSteps) QUADRA_RETURN_IF_ERROR((this->*step)(&build));
   return Status();
 }
@@ -126,6 +110,7 @@ Status Session::Install(Build* build) {
   ReleaseExecutable();  // before its plan goes
   executable_ = std::move(build->executable);
   plan_ = std::move(build->plan);
+  weights_ = std::move(build->weights);
   const auto us = [this](const char* step) { return static_cast<long long>(times_.SumOf(step)); };
   Log(2, "prepared %u dispatches: passes %lld us, plan %lld us, compile %lld us, upload %lld us",
       plan()->dispatches()->size(), us("passes"), us("plan"), us("compile"), us("upload"));
@@ -230,7 +215,10 @@ bool Session::AskAgain(const fb::Plan& plan, const Refusal& refusal) {
 Status Session::LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusal) {
   LoadTimes load;
   const int64_t start = NowUs();
-  Status status = backend_->Load(fb::GetPlan(build->plan.data()), kept, &build->executable, &load);
+  const fb::Plan* plan = fb::GetPlan(build->plan.data());
+  build->weights.clear();
+  if (options_.weights) build->weights = options_.weights->Share(*plan, build->plan.memory());
+  Status status = backend_->Load(plan, build->weights, kept, &build->executable, &load);
   const int64_t loaded = NowUs();
   int launched = 0;
   if (status.ok()) status = build->executable->LaunchFirst(&launched, &load.refusal);
@@ -313,9 +301,18 @@ void Session::SaveInCache() {
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
 }
 
-// Nobody will read the plan's constants again where the device has copied them.
+// Nobody will read the plan's constants again where the device has copied them, or where another
+// plan's are used in their place.
 void Session::DiscardConstants() {
-  if (!executable_->shares_constants()) DiscardConstantsOf(*plan());
+  for (unsigned i = 0; i < plan()->buffers()->size(); ++i) {
+    const fb::Buffer& buffer = *plan()->buffers()->Get(i);
+    if (buffer.kind() != fb::BufferKind_Constant) continue;
+    Weights* shared = weights_.empty() ? nullptr : weights_[i].get();
+    const bool is_own = !shared || shared->data == buffer.data()->data();
+    if (is_own && executable_->shares_constants()) continue;
+    if (shared && is_own) shared->Drop();
+    else GiveBack(buffer.data()->data(), buffer.data()->size());
+  }
 }
 
 // Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking

@@ -154,7 +154,7 @@ Status SelfCheck(Graph* graph, const std::vector<IoTensor>& inputs, const GpuInf
   Fill(plan, inputs, &memory);
   std::unique_ptr<Executable> executable;
   LoadTimes times;
-  QUADRA_RETURN_IF_ERROR(backend->Load(&plan, nullptr, &executable, &times));
+  QUADRA_RETURN_IF_ERROR(backend->Load(&plan, {}, nullptr, &executable, &times));
   int launched = 0;
   QUADRA_RETURN_IF_ERROR(executable->LaunchFirst(&launched, &times.refusal));
   Comparison comparison(plan, checks, dispatch_of_node, request.precision != Precision::kF32,

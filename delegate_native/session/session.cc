@@ -40,6 +40,14 @@ Session::Session(std::vector<IoTensor> inputs, int only_shapes, std::vector<IoTe
   outputs_ = std::move(outputs);
 }
 
+size_t Session::shared_constant_bytes() const {
+  size_t bytes = 0;
+  for (const auto& weights : weights_) {
+    if (weights.use_count() > 1) bytes += weights->size;
+  }
+  return bytes;
+}
+
 Status Session::Wait() {
   Events none;
   none.deadline_ms = deadline_ms_;
@@ -53,8 +61,9 @@ void Session::ReleaseExecutable() {
     struct Kept {
       std::unique_ptr<Executable> executable;
       PlanBytes plan;
+      PlanWeights weights;
     };
-    static_cast<void>(new Kept{std::move(executable_), std::move(plan_)});
+    static_cast<void>(new Kept{std::move(executable_), std::move(plan_), std::move(weights_)});
   }
   executable_.reset();
 }

@@ -13,6 +13,7 @@
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/make_plan.h"
+#include "delegate_native/plan/weights.h"
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/session/io_numbers.h"
 #include "delegate_native/session/self_check.h"
@@ -30,6 +31,7 @@ struct SessionOptions {
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
   ModelCache cache = ModelCache("", "");
+  std::shared_ptr<WeightStore> weights;  // that it shares with others; null: with none
 };
 
 class Session {
@@ -81,6 +83,8 @@ class Session {
 
   const fb::Plan* plan() const { return fb::GetPlan(plan_.data()); }
   size_t plan_bytes() const { return plan_.size(); }
+  // Of the plan's constants, how many bytes are in memory once for it and other plans.
+  size_t shared_constant_bytes() const;
   // Whether the plan came from the cache, why not, and whether it is kept for the next start.
   const std::string& cached() const { return cached_; }
   // Sentences on what the driver forced to be done otherwise than planned.
@@ -96,6 +100,7 @@ class Session {
   struct Build {
     Graph imported;  // for the shapes of these inputs
     PlanBytes plan;
+    PlanWeights weights;                     // of the plan that was loaded
     std::unique_ptr<Executable> executable;  // null until the plan is loaded
   };
   using BuildStep = Status (Session::*)(Build* build);
@@ -145,6 +150,7 @@ class Session {
   bool has_bound_ = false;
   int deadline_ms_ = 0;  // of an inference that goes on
   PlanBytes plan_;
+  PlanWeights weights_;
   std::unique_ptr<Executable> executable_;
   SessionTimes times_;
   BinaryCount programs_;  // of the plan

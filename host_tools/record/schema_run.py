@@ -97,6 +97,7 @@ class Partition(Part, kw_only=True):
     activation_bytes: Annotated[Count, Is("memory for all activations")] = 0
     activation_bytes_lower_bound: Annotated[Count, Is("the largest sum of tensors alive at one dispatch")] = 0
     constant_bytes: Annotated[Count, Is("memory for weights")] = 0
+    shared_constant_bytes: Annotated[Count, Is("of these, in memory once for other partitions, too")] = 0
     plan_bytes: Annotated[Count, Is("of `plan.quadra`")] = 0
     cache: Annotated[Text, Is("of compiled models: `off`, `hit`, or `miss: ` and why; then whether it was saved")] = (
         "off"

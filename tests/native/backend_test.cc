@@ -15,7 +15,7 @@ class BackendTest : public OnEveryBackend {
 
   Status Load(const HandMadePlan& plan, std::unique_ptr<Executable>* executable) {
     times_ = LoadTimes();
-    return backend_->Load(plan.get(), plan.binaries(), executable, &times_);
+    return backend_->Load(plan.get(), {}, plan.binaries(), executable, &times_);
   }
 
   // Loads a plan with these binaries and texts that the backend has not seen; checks its results.
@@ -137,7 +137,7 @@ TEST_P(BackendTest, ABinaryOfAnotherProgramIsNotAsked) {
   other.binaries = {{{1, 2, 3, 4}, 5}, {{6, 7, 8}, 9}};
   const HandMadePlan plan(text), others(other);
   std::unique_ptr<Executable> executable;
-  ASSERT_TRUE(backend_->Load(plan.get(), others.binaries(), &executable, &times_).ok());
+  ASSERT_TRUE(backend_->Load(plan.get(), {}, others.binaries(), &executable, &times_).ok());
   EXPECT_EQ(times_.binaries.loaded, 0);
   EXPECT_EQ(times_.binaries.refused, 0);
   EXPECT_GE(times_.binaries.compiled, 1);
@@ -209,7 +209,7 @@ TEST(Backends, StandSideBySide) {
   std::unique_ptr<Executable> executables[2];
   LoadTimes times;
   for (int i : {0, 1})
-    ASSERT_TRUE(backends[i]->Load(plans[i].get(), nullptr, &executables[i], &times).ok());
+    ASSERT_TRUE(backends[i]->Load(plans[i].get(), {}, nullptr, &executables[i], &times).ok());
   for (int run = 0; run < 6; ++run) {
     RunAndCheck(executables[run % 2].get(), static_cast<float>(run));
   }

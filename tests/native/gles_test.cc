@@ -19,7 +19,7 @@ TEST(Gles, TheCallersContextStaysCurrent) {
   const HandMadePlan plan(PlanText("gles"));
   std::unique_ptr<Executable> executable;
   LoadTimes times;
-  ASSERT_TRUE(backend->Load(plan.get(), nullptr, &executable, &times).ok());
+  ASSERT_TRUE(backend->Load(plan.get(), {}, nullptr, &executable, &times).ok());
   RunAndCheck(executable.get(), 4);
   EXPECT_EQ(current(), before);
   GLint bound = -1;
@@ -36,7 +36,7 @@ TEST(Gles, AContextGoesWithItsThread) {
     const HandMadePlan plan(PlanText("gles"));
     std::unique_ptr<Executable> executable;
     LoadTimes times;
-    ASSERT_TRUE(backend->Load(plan.get(), nullptr, &executable, &times).ok());
+    ASSERT_TRUE(backend->Load(plan.get(), {}, nullptr, &executable, &times).ok());
     RunAndCheck(executable.get(), static_cast<float>(cycle));
   }
 }

@@ -44,7 +44,7 @@ class OpenCl : public testing::Test {
   Status Load(const fb::Plan* plan, std::unique_ptr<ClExecutable>* executable,
               const fb::Binaries* kept = nullptr) {
     *executable = std::make_unique<ClExecutable>(context_, plan);
-    QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory());
+    QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory({}));
     ClKernelPrograms programs;
     auto made_by = std::make_shared<ClPrograms>(context_);
     QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, kept, &programs, &binaries_));

@@ -41,7 +41,7 @@ class PassNumbers : public OnEveryBackend {
     LoadTimes times;
     Status status = MakePlan(graph, backend_->info(), PlanRequest(), &plan);
     if (status.ok())
-      status = backend_->Load(fb::GetPlan(plan.data()), nullptr, &executable, &times);
+      status = backend_->Load(fb::GetPlan(plan.data()), {}, nullptr, &executable, &times);
     std::vector<Floats> outputs;
     std::vector<const void*> from;
     std::vector<void*> to;

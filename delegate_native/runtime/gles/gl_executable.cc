@@ -61,12 +61,13 @@ void GlExecutable::Free() {
   timed_program_.reset();
 }
 
-Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
+Status GlExecutable::Load(const PlanWeights& weights, const fb::Binaries* kept,
+                          LoadTimes* times) {
   Status refused;  // by the compiler, which spoils nothing that is loaded
   QUADRA_RETURN_IF_ERROR(Do([&] {
     const int64_t start = NowUs();
     times->refusal.stage = Refusal::Stage::kMemory;
-    QUADRA_RETURN_IF_ERROR(memory_.Make());
+    QUADRA_RETURN_IF_ERROR(memory_.Make(weights));
     times->refusal = Refusal();
     const int64_t uploaded = NowUs();
     Status built = device_->programs->Build(plan_, kept, &programs_, &times->binaries);

@@ -17,7 +17,7 @@ class GlExecutable : public Executable, private Build {
   GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan);
   ~GlExecutable() override;
 
-  Status Load(const fb::Binaries* kept, LoadTimes* times);
+  Status Load(const PlanWeights& weights, const fb::Binaries* kept, LoadTimes* times);
   Status LaunchFirst(int* launched, Refusal* refusal) override;
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;

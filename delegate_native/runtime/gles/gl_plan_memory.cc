@@ -26,16 +26,26 @@ GLenum FormatOf(fb::View view) {
   }
 }
 
-Status GlPlanMemory::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {
-  const bool constant = buffer.kind() == fb::BufferKind_Constant;
+Status GlPlanMemory::MakeBuffer(const fb::Buffer& buffer, const uint8_t* constant, GLuint* made) {
   gl_.GenBuffers(1, made);
   gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, *made);
-  gl_.BufferData(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(buffer.bytes()),
-                 constant ? buffer.data()->data() : nullptr,
+  gl_.BufferData(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(buffer.bytes()), constant,
                  constant ? GL_STATIC_DRAW : GL_DYNAMIC_COPY);
   return CheckGl(
       gl_, TextOf("make a buffer of %llu bytes", static_cast<unsigned long long>(buffer.bytes()))
                .c_str());
+}
+
+Status GlPlanMemory::MakeWeights(const fb::Buffer& buffer, Weights* weights) {
+  std::shared_ptr<GlWeights>& held = weights_.back();
+  held = std::static_pointer_cast<GlWeights>(weights->on_device.lock());
+  if (!held) {
+    held = std::make_shared<GlWeights>(gl_);
+    QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, weights->data, &held->buffer));
+    weights->on_device = held;
+  }
+  buffers_.back() = held->buffer;
+  return Status();
 }
 
 Status GlPlanMemory::MakeImage(const fb::Buffer& buffer, GLuint* made) {
@@ -49,14 +59,20 @@ Status GlPlanMemory::MakeImage(const fb::Buffer& buffer, GLuint* made) {
       gl_, TextOf("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str());
 }
 
-Status GlPlanMemory::Make() {
+Status GlPlanMemory::Make(const PlanWeights& weights) {
   ports_ = PortsOf(plan_);
-  for (const fb::Buffer* buffer : *plan_.buffers()) {
+  for (unsigned i = 0; i < plan_.buffers()->size(); ++i) {
+    const fb::Buffer& buffer = *plan_.buffers()->Get(i);
     buffers_.push_back(0);
-    if (buffer->kind() == fb::BufferKind_Image) {
-      QUADRA_RETURN_IF_ERROR(MakeImage(*buffer, &buffers_.back()));
-    } else if (buffer->bytes() > 0) {
-      QUADRA_RETURN_IF_ERROR(MakeBuffer(*buffer, &buffers_.back()));
+    weights_.emplace_back();
+    if (buffer.kind() == fb::BufferKind_Image) {
+      QUADRA_RETURN_IF_ERROR(MakeImage(buffer, &buffers_.back()));
+    } else if (i < weights.size() && weights[i]) {
+      QUADRA_RETURN_IF_ERROR(MakeWeights(buffer, weights[i].get()));
+    } else if (buffer.bytes() > 0) {
+      const bool constant = buffer.kind() == fb::BufferKind_Constant;
+      QUADRA_RETURN_IF_ERROR(
+          MakeBuffer(buffer, constant ? buffer.data()->data() : nullptr, &buffers_.back()));
     }
   }
   return Status();
@@ -64,10 +80,12 @@ Status GlPlanMemory::Make() {
 
 void GlPlanMemory::Free() {
   for (unsigned i = 0; i < buffers_.size(); ++i) {
+    if (weights_[i]) continue;
     const bool image = plan_.buffers()->Get(i)->kind() == fb::BufferKind_Image;
     (image ? gl_.DeleteTextures : gl_.DeleteBuffers)(1, &buffers_[i]);
   }
   for (const Texels& texels : texels_) gl_.DeleteTextures(1, &texels.texture);
+  weights_.clear();
 }
 
 GLuint GlPlanMemory::TexelsOf(const fb::Arg& arg) {

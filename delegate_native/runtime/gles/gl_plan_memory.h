@@ -3,10 +3,12 @@
 #ifndef QUADRA_RUNTIME_GLES_GL_PLAN_MEMORY_H_
 #define QUADRA_RUNTIME_GLES_GL_PLAN_MEMORY_H_
 
+#include <memory>
 #include <vector>
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/plan/weights.h"
 #include "delegate_native/runtime/gles/gl_api.h"
 #include "delegate_native/runtime/ports.h"
 
@@ -16,11 +18,22 @@ namespace quadra {
 GLenum FormatOf(fb::Cell cell);
 GLenum FormatOf(fb::View view);
 
+// Owns a buffer of weights.
+struct GlWeights {
+  explicit GlWeights(const GlApi& api) : gl(api) {}
+  ~GlWeights() { gl.DeleteBuffers(1, &buffer); }
+  GlWeights(const GlWeights&) = delete;
+  GlWeights& operator=(const GlWeights&) = delete;
+
+  const GlApi& gl;
+  GLuint buffer = 0;
+};
+
 class GlPlanMemory {
  public:
   GlPlanMemory(const GlApi& gl, const fb::Plan& plan) : gl_(gl), plan_(plan) {}
 
-  Status Make();
+  Status Make(const PlanWeights& weights);
   void Free();
 
   // The plan's buffer, or image.
@@ -45,7 +58,8 @@ class GlPlanMemory {
     GLuint texture;
   };
 
-  Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
+  Status MakeBuffer(const fb::Buffer& buffer, const uint8_t* constant, GLuint* made);
+  Status MakeWeights(const fb::Buffer& buffer, Weights* weights);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
   void View(const Texels& texels, GLuint buffer) const;
   Status Write(const PlanPort& port, const void* from);
@@ -55,6 +69,7 @@ class GlPlanMemory {
   const GlApi& gl_;
   const fb::Plan& plan_;
   std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects
+  std::vector<std::shared_ptr<GlWeights>> weights_;  // likewise: those that other plans may have
   std::vector<Texels> texels_;
   Ports<PlanPort> ports_;
   bool has_bound_ = false;

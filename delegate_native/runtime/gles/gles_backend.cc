@@ -22,10 +22,10 @@ class GlesBackend : public Backend {
   }
   bool is_lost() const { return device_->context->gl.lost; }
 
-  Status Load(const fb::Plan* plan, const fb::Binaries* kept,
+  Status Load(const fb::Plan* plan, const PlanWeights& weights, const fb::Binaries* kept,
               std::unique_ptr<Executable>* executable, LoadTimes* times) override {
     auto made = std::make_unique<GlExecutable>(device_, plan);
-    QUADRA_RETURN_IF_ERROR(made->Load(kept, times));
+    QUADRA_RETURN_IF_ERROR(made->Load(weights, kept, times));
     *executable = std::move(made);
     return Status();
   }

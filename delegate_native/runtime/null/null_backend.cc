@@ -18,8 +18,8 @@ class NullBackend : public Backend {
   const char* name() const override { return "null"; }
   const GpuInfo& info() const override { return info_; }
   bool runs() const override { return false; }
-  Status Load(const fb::Plan*, const fb::Binaries*, std::unique_ptr<Executable>* executable,
-              LoadTimes*) override {
+  Status Load(const fb::Plan*, const PlanWeights&, const fb::Binaries*,
+              std::unique_ptr<Executable>* executable, LoadTimes*) override {
     *executable = std::make_unique<NullExecutable>();
     return Status();
   }

@@ -19,10 +19,10 @@ Status ClExecutable::MakeQueue(cl_command_queue_properties properties,
   return Status();
 }
 
-Status ClExecutable::MakeMemory() {
+Status ClExecutable::MakeMemory(const PlanWeights& weights) {
   QUADRA_RETURN_IF_ERROR(MakeQueue(0, &queue_));
   if (context_->host) launcher_ = context_->host->MakeLauncher();
-  return memory_.Make();
+  return memory_.Make(weights);
 }
 
 // How many work-items of a group the driver takes for this kernel; 0: it does not say.

@@ -10,15 +10,14 @@ ClPlanMemory::~ClPlanMemory() {
   while (!parts_.empty()) parts_.pop_back();
 }
 
-Status ClPlanMemory::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
+Status ClPlanMemory::MakeBuffer(const fb::Buffer& buffer, const uint8_t* constant, Memory* made) {
   if (buffer.bytes() > static_cast<uint64_t>(context_.info.max_buffer_bytes)) {
     return DeviceFailed("make a buffer of %llu bytes: the device allows %lld",
                         static_cast<unsigned long long>(buffer.bytes()),
                         static_cast<long long>(context_.info.max_buffer_bytes));
   }
-  const bool constant = buffer.kind() == fb::BufferKind_Constant;
   cl_mem_flags flags = constant ? CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR : CL_MEM_READ_WRITE;
-  void* data = constant ? const_cast<uint8_t*>(buffer.data()->data()) : nullptr;
+  void* data = const_cast<uint8_t*>(constant);
   if (host_) host_->Choose(buffer.bytes(), &data, &flags);
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateBuffer(context_.context.get(), flags, buffer.bytes(), data, &code);
@@ -26,11 +25,19 @@ Status ClPlanMemory::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memo
     const auto bytes = static_cast<unsigned long long>(buffer.bytes());
     return context_.Failed(TextOf("make a buffer of %llu bytes", bytes).c_str(), code);
   }
-  *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  *made = std::make_shared<ClHandle<cl_mem>>(raw, cl_.ReleaseMemObject);
   return Status();
 }
 
-Status ClPlanMemory::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
+Status ClPlanMemory::MakeWeights(const fb::Buffer& buffer, Weights* weights, Memory* made) {
+  *made = std::static_pointer_cast<ClHandle<cl_mem>>(weights->on_device.lock());
+  if (*made) return Status();
+  QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, weights->data, made));
+  weights->on_device = *made;
+  return Status();
+}
+
+Status ClPlanMemory::MakeImage(const fb::Buffer& buffer, Memory* made) {
   const int channel = buffer.cell() == fb::Cell_Int    ? CL_SIGNED_INT32
                       : buffer.cell() == fb::Cell_Half ? CL_HALF_FLOAT
                                                        : CL_FLOAT;
@@ -46,7 +53,7 @@ Status ClPlanMemory::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memor
     return context_.Failed(
         TextOf("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
   }
-  *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  *made = std::make_shared<ClHandle<cl_mem>>(raw, cl_.ReleaseMemObject);
   return Status();
 }
 
@@ -57,7 +64,7 @@ Status ClPlanMemory::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) 
   const cl_buffer_region bounds = {static_cast<size_t>(region.offset()),
                                    static_cast<size_t>(region.bytes())};
   cl_int code = CL_SUCCESS;
-  cl_mem raw = cl_.CreateSubBuffer(buffers_[static_cast<size_t>(region.buffer())].get(), 0,
+  cl_mem raw = cl_.CreateSubBuffer(At(static_cast<size_t>(region.buffer())), 0,
                                    CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
   if (!raw || code != CL_SUCCESS) {
     return context_.Failed(TextOf("take %zu bytes at %zu of a buffer of %llu", bounds.size,
@@ -69,7 +76,7 @@ Status ClPlanMemory::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) 
   return Status();
 }
 
-Status ClPlanMemory::Make() {
+Status ClPlanMemory::Make(const PlanWeights& weights) {
   if (context_.host) host_ = context_.host->MakeMemory();
   ports_ = PortsOf(plan_);
   callers_.resize(Count(plan_.buffers()));
@@ -78,8 +85,12 @@ Status ClPlanMemory::Make() {
     buffers_.emplace_back();
     if (buffer.kind() == fb::BufferKind_Image) {
       QUADRA_RETURN_IF_ERROR(MakeImage(buffer, &buffers_.back()));
+    } else if (i < weights.size() && weights[i]) {
+      QUADRA_RETURN_IF_ERROR(MakeWeights(buffer, weights[i].get(), &buffers_.back()));
     } else if (buffer.bytes() > 0) {
-      QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, &buffers_.back()));
+      const bool constant = buffer.kind() == fb::BufferKind_Constant;
+      QUADRA_RETURN_IF_ERROR(
+          MakeBuffer(buffer, constant ? buffer.data()->data() : nullptr, &buffers_.back()));
     }
   }
   for (unsigned i = 0; i < Count(plan_.regions()); ++i) {
@@ -101,7 +112,7 @@ cl_int ClPlanMemory::SetArg(cl_kernel kernel, cl_uint index, int region) {
   if (IsPorts(buffer)) uses_.push_back({buffer, kernel, index});
   cl_mem memory = callers_[buffer] ? callers_[buffer]
                   : parts_[at]     ? parts_[at].get()
-                                   : buffers_[buffer].get();
+                                   : At(buffer);
   return cl_.SetKernelArg(kernel, index, sizeof(cl_mem), static_cast<void*>(&memory));
 }
 
@@ -112,7 +123,7 @@ void ClPlanMemory::Forget(cl_kernel kernel) {
 // The kernels that work on the buffer work on `memory`; null: on the buffer again.
 Status ClPlanMemory::SetBuffer(unsigned buffer, cl_mem memory) {
   callers_[buffer] = memory;
-  if (!memory) memory = buffers_[buffer].get();
+  if (!memory) memory = At(buffer);
   for (const Use& use : uses_) {
     if (use.buffer != buffer) continue;
     const cl_int code =
@@ -136,7 +147,7 @@ Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
     QUADRA_RETURN_IF_ERROR(WrapHostMemory(port, const_cast<void*>(inputs[i])));
     if (callers_[port.buffer]) continue;
     const cl_int code =
-        cl_.EnqueueWriteBuffer(queue, buffers_[port.buffer].get(), CL_FALSE, port.offset,
+        cl_.EnqueueWriteBuffer(queue, At(port.buffer), CL_FALSE, port.offset,
                                port.bytes, inputs[i], 0, nullptr, nullptr);
     if (code != CL_SUCCESS) return context_.Failed(Format("write input %zu", i).c_str(), code);
   }
@@ -148,7 +159,7 @@ Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
 
 Status ClPlanMemory::Read(unsigned buffer, size_t offset, size_t bytes, cl_command_queue queue,
                           cl_bool waits, void* to) const {
-  const cl_int code = cl_.EnqueueReadBuffer(queue, buffers_[buffer].get(), waits, offset, bytes, to,
+  const cl_int code = cl_.EnqueueReadBuffer(queue, At(buffer), waits, offset, bytes, to,
                                             0, nullptr, nullptr);
   return code == CL_SUCCESS ? Status() : context_.Failed("read an output", code);
 }

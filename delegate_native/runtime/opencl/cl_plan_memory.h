@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "delegate_native/plan/weights.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_host_device.h"
 #include "delegate_native/runtime/ports.h"
@@ -18,7 +19,7 @@ class ClPlanMemory {
       : context_(*context), cl_(context->api), plan_(plan) {}
   ~ClPlanMemory();
 
-  Status Make();
+  Status Make(const PlanWeights& weights);
   // The argument is the region; where it is all of a port's own buffer it changes with that.
   cl_int SetArg(cl_kernel kernel, cl_uint index, int region);
   // That kernel, of which arguments were set last, goes before any other does.
@@ -46,9 +47,14 @@ class ClPlanMemory {
     cl_uint arg;
   };
 
-  Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
-  Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
+  // Other plans may have it, too.
+  using Memory = std::shared_ptr<ClHandle<cl_mem>>;
+
+  Status MakeBuffer(const fb::Buffer& buffer, const uint8_t* constant, Memory* made);
+  Status MakeWeights(const fb::Buffer& buffer, Weights* weights, Memory* made);
+  Status MakeImage(const fb::Buffer& buffer, Memory* made);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
+  cl_mem At(size_t buffer) const { return buffers_[buffer] ? buffers_[buffer]->get() : nullptr; }
   bool IsPorts(unsigned buffer) const;
   Status WrapHostMemory(const PlanPort& port, void* callers);
   Status SetBuffer(unsigned buffer, cl_mem memory);
@@ -62,7 +68,7 @@ class ClPlanMemory {
   const ClApi& cl_;
   const fb::Plan& plan_;
   std::unique_ptr<ClHostMemory> host_;
-  std::vector<ClHandle<cl_mem>> buffers_;  // parallel to plan.buffers
+  std::vector<Memory> buffers_;            // parallel to plan.buffers
   std::vector<ClHandle<cl_mem>> parts_;    // parallel to plan.regions; none for a whole buffer
   Ports<PlanPort> ports_;
   std::vector<cl_mem> callers_;  // parallel to plan.buffers: what is in their place; null: nothing

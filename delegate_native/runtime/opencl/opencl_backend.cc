@@ -37,13 +37,13 @@ class OpenClBackend : public Backend {
   }
   bool is_lost() const { return context_->lost; }
 
-  Status Load(const fb::Plan* plan, const fb::Binaries* kept,
+  Status Load(const fb::Plan* plan, const PlanWeights& weights, const fb::Binaries* kept,
               std::unique_ptr<Executable>* executable, LoadTimes* times) override {
     QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
     auto made = std::make_unique<ClExecutable>(context_, plan);
     const int64_t start = NowUs();
     times->refusal.stage = Refusal::Stage::kMemory;
-    QUADRA_RETURN_IF_ERROR(made->MakeMemory());
+    QUADRA_RETURN_IF_ERROR(made->MakeMemory(weights));
     times->refusal = Refusal();
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;

@@ -1,0 +1,52 @@
+// Large constants of plans. Those with equal numbers are in memory once, on the host and on the
+// device, for all plans of a delegate: its partitions, subgraphs and signatures.
+#ifndef QUADRA_PLAN_WEIGHTS_H_
+#define QUADRA_PLAN_WEIGHTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "delegate_native/plan/plan_generated.h"
+
+namespace quadra {
+
+// Gives the whole pages of some bytes back. They read as zeros then, or as the file has them.
+void GiveBack(const uint8_t* data, size_t size);
+
+// A constant buffer of its own.
+struct Weights {
+  Weights(uint64_t content_low, uint64_t content_high, size_t bytes)
+      : low(content_low), high(content_high), size(bytes) {}
+  ~Weights() { Drop(); }
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+
+  // The device has them.
+  void Drop();
+
+  const uint64_t low, high;
+  const size_t size;
+  const uint8_t* data = nullptr;       // null: the host has them no more
+  std::shared_ptr<const void> memory;  // of the plan that `data` is in
+  std::weak_ptr<void> on_device;       // what a backend made of them
+};
+
+// Parallel to a plan's buffers; null: the plan's own. May be empty: all are.
+using PlanWeights = std::vector<std::shared_ptr<Weights>>;
+
+class WeightStore {
+ public:
+  // The weights of a plan that is in `memory`. They are in the store as long as somebody has them.
+  PlanWeights Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory);
+
+ private:
+  std::shared_ptr<Weights> Find(const fb::Buffer& buffer);
+
+  std::vector<std::weak_ptr<Weights>> known_;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_PLAN_WEIGHTS_H_

@@ -1,0 +1,110 @@
+"""Equal weights of a model's partitions and signatures are in memory once, on the host and on the device."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from host_tools.base import child_process, settings
+from tests.delegate import TOLERANCE, environment
+from tests.model_builder import Model
+from tests.runs import BACKENDS, PRECISIONS
+from tests.signature_models import with_signatures
+
+on_both = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def graph(weights: np.ndarray, then: str) -> Model:
+    m = Model()
+    side = len(weights)
+    m.output(m.unary(then, m.fully_connected(m.input((8, side)), weights, np.zeros(side, np.float32))))
+    return m
+
+
+def weights_of(side: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1, 1, (side, side)).astype(np.float32) / np.float32(np.sqrt(side))
+
+
+_RUN = """
+import json, sys
+import numpy as np
+from host_tools.places.worker import resident
+from tests.delegate_worker import open_model, report
+from tests.test_shared_weights import graph, weights_of, with_signatures
+library, backend, precision, side, seed, cache = sys.argv[1:]
+side = int(side)
+first, second = weights_of(side), weights_of(side, int(seed))
+model = with_signatures(graph(first, "TANH"), graph(second, "RELU"), ("first", "second"))
+options = {"backend": backend, "precision": precision, "small_partitions_allowed": "1"}
+if cache: options["serialization_dir"] = cache
+interpreter, delegate = open_model(library, model, options)
+x = np.random.default_rng(3).uniform(-1, 1, (8, side)).astype(np.float32)
+# Also after one of them has other sizes, and other memory for all else.
+for key, rows in (("first", 8), ("second", 8), ("first", 3), ("second", 8), ("second", 5), ("first", 3)):
+    got = interpreter.get_signature_runner(key)(x=x[:rows])["y"]
+    y = x[:rows].astype(np.float64) @ (first if key == "first" else second).T
+    want = np.tanh(y) if key == "first" else np.maximum(y, 0)
+    assert np.abs(got - want).max() <= float(TOLERANCE) * np.ptp(want), (key, rows, np.abs(got - want).max())
+"""
+_REPORT = """
+partitions = report(library, delegate)["partitions"]
+assert all(node["on"] == "gpu" for node in report(library, delegate)["nodes"])
+print(json.dumps([[p["constant_bytes"], p["shared_constant_bytes"], p["cache"]] for p in partitions]))
+"""
+
+
+def run(library, backend: str, precision: str = "f32", side: int = 256, seed: int = 0, cache: str = "") -> list:
+    script = _RUN.replace("float(TOLERANCE)", str(TOLERANCE[precision])) + _REPORT
+    words = [library, backend, precision, side, seed, cache]
+    done = child_process.run(
+        [sys.executable, "-c", script, *map(str, words)], cwd=settings.ROOT, env=environment(library), timeout_s=200
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@on_both
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_two_signatures_share_equal_weights_and_no_others(library, backend, precision):
+    equal, different = run(library, backend, precision), run(library, backend, precision, seed=1)
+    halves = 1 if precision == "f32" else 2
+    for bytes_, shared, _ in equal:
+        assert 256 * 256 * 4 // halves <= shared <= bytes_, equal
+    assert [shared for _, shared, _ in different] == [0, 0], different
+
+
+@on_both
+def test_they_share_what_comes_from_the_cache(library, backend, tmp_path):
+    made = run(library, backend, cache=str(tmp_path))
+    kept = run(library, backend, cache=str(tmp_path))
+    assert [shared for _, shared, _ in kept] == [shared for _, shared, _ in made] and made[0][1] > 0
+    assert all(cache.startswith("hit") for *_, cache in kept), kept
+
+
+_MEMORY = """
+interpreter, delegate = open_model(library, with_signatures(graph(first, "TANH"), graph(second, "RELU"), ("first", "second")), options)
+for key in ("first", "second"):
+    interpreter.get_signature_runner(key)(x=x)
+print(resident()["private_bytes"])
+"""
+
+
+@on_both
+def test_memory_has_them_once(library, backend):
+    """The process with two signatures of equal weights beside one whose weights differ by a seed: one copy less."""
+    side = 2048
+    bytes_ = side * side * 4
+
+    def private(seed: int) -> int:
+        script = _RUN.partition("# Also")[0] + _MEMORY
+        words = [library, backend, "f32", side, seed, ""]
+        done = child_process.run(
+            [sys.executable, "-c", script, *map(str, words)], cwd=settings.ROOT, env=environment(library), timeout_s=200
+        )
+        return int(done.stdout.splitlines()[-1])
+
+    private(0)  # a driver's compiler takes memory of its own: now its work is in the cache
+    saved = private(1) - private(0)
+    assert 0.8 * bytes_ < saved < 1.2 * bytes_, saved / bytes_
