@@ -14,7 +14,7 @@ import sys
 import zlib
 from pathlib import Path
 
-# Whose first argument is a text.
+# Macros and functions whose first argument is a text.
 _CALLS = ("QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
 _CALL = re.compile(rf'\b(?:{"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
 _LITERAL = re.compile(r'R"\((.*?)\)"|("(?:[^"\\\n]|\\.)*")', re.DOTALL)

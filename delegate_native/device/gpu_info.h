@@ -93,7 +93,7 @@ struct GpuInfo {
   bool runs_items_together() const { return !is_cpu() && !runs_items_serially(); }
   // A reduction to few results is divided, into steps or among the work-items of a group.
   bool divides_reductions() const { return !is_cpu(); }
-  // Of one work-item.
+  // Loop iterations of one work-item.
   int64_t most_trips() const { return is_cpu() ? kNoLimit : kMostTrips; }
   // How many results (vec4) a work-item is to make: on a CPU it costs as much as a hundred results.
   int results_per_item() const { return is_cpu() ? 512 : 1; }

@@ -18,7 +18,7 @@ struct RowVector {
   const char *types, *store;
 };
 
-// What a kind of target has instead of an op's own kernel, which is used where there is a null.
+// Kernels of a kind of target that replace an op's own one; null: the op's own is used.
 // Those that take a kernel set its body and its grid.
 struct CpuKernels {
   // A convolution, unless it is one of three dimensions.

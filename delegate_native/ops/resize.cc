@@ -18,7 +18,7 @@ Status ImportResize(Importer* importer, const char* op, Elements elements) {
   const Element element = importer->graph()->value(src).element;
   if (IsFloat(element) || elements == kAllElements)
     return importer->AddNode(op, {src}, std::move(attributes));
-  // Of integers it is of floats between, and rounded.
+  // Integers become floats, and the result is rounded.
   src = importer->AddInnerNode("to_float", {src}, {});
   src = importer->AddInnerNode(op, {src}, std::move(attributes));
   src = importer->AddInnerNode("round", {src}, {});

@@ -17,7 +17,7 @@ struct SerialTexts {
   const char* once;         // or once
   // Declares `int end`, behind the weights from `at` on, or ends a loop's rows at `last`.
   const char *end, *last;
-  // Of the pixels of a tile and of `channels` weights for each of its slices.
+  // The products of a tile's pixels with `channels` weights for each of its slices.
   const char* products;
   // $results of the pixel `x + j` for each of a tile's $pixels below $width, whose sums $moves
   // moves to where the first one's are.

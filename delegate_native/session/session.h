@@ -83,7 +83,7 @@ class Session {
 
   const fb::Plan* plan() const { return fb::GetPlan(plan_.data()); }
   size_t plan_bytes() const { return plan_.size(); }
-  // Of the plan's constants, how many bytes are in memory once for it and other plans.
+  // Bytes of the plan's constants that are in memory once for it and other plans.
   size_t shared_constant_bytes() const;
   // Whether the plan came from the cache, why not, and whether it is kept for the next start.
   const std::string& cached() const { return cached_; }

@@ -1,4 +1,4 @@
-// What the prelude of OpenCL has for kernels of wide vectors.
+// The prelude's part for OpenCL kernels of wide vectors.
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/prelude.h"
 

@@ -6,7 +6,7 @@
 namespace quadra {
 namespace {
 
-// Of floats four pixels are one vector of sixteen lanes; the last ones go the other way. $better is
+// Four pixels of floats are one vector of sixteen lanes; the last ones go the other way. $better is
 // how a number `v` beats `most`.
 constexpr const char* kQuadsAlongChannels = QUADRA_TEXT(R"(
 int first = ((s / dst_s * dst_h + y) * dst_w + x) * dst_c + s % dst_s * 4;
