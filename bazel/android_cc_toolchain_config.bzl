@@ -53,7 +53,7 @@ def _android_flags(ctx):
             # Nothing is thrown.
             "-fno-unwind-tables",
             "-fno-asynchronous-unwind-tables",
-            "-DQUADRA_TOOLCHAIN=\"%s\"" % ctx.attr.maker,
+            "-DQUADRA_TOOLCHAIN=\"%s\"" % ctx.attr.toolchain_name,
             # libc++'s headers include no others for the sake of old code: an eighth less to compile.
             "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES",
             # Two builds make the same bytes.
@@ -129,7 +129,7 @@ cc_toolchain_config = rule(
         "clang_folder": attr.string(mandatory = True, doc = "of its own headers"),
         "flags": attr.string_list(),
         "link_sysroot": attr.string(mandatory = True, doc = "where links find libraries"),
-        "maker": attr.string(mandatory = True, doc = "what the library says of its making"),
+        "toolchain_name": attr.string(mandatory = True, doc = "what the library says of its making"),
         "prebuilt": attr.string(mandatory = True, doc = "the NDK's toolchain for this machine"),
         "target": attr.string(mandatory = True, doc = "the triple with the API level"),
     },

@@ -36,7 +36,7 @@ cc_toolchain_config(
     prebuilt = "{prebuilt}",
     clang_folder = "{clang_folder}",
     link_sysroot = "{link_sysroot}",
-    maker = "{maker}",
+    toolchain_name = "{toolchain_name}",
     flags = {flags},
 )
 
@@ -77,7 +77,7 @@ def _existing(ctx, paths):
 def _prebuilt(ctx, home):
     return _existing(ctx, ["%s/toolchains/llvm/prebuilt/%s" % (home, host) for host in _HOSTS])
 
-def _maker(properties):
+def _toolchain_name(properties):
     """What a library says of its making; nothing for what is no NDK, or too old."""
     if "Quadra.StandIn" in properties:
         return "stand-in NDK (%s)" % properties["Quadra.StandIn"]
@@ -87,11 +87,11 @@ def _maker(properties):
 
 def _toolchains(ctx, home):
     properties = _properties(ctx, home)
-    maker = _maker(properties)
+    toolchain_name = _toolchain_name(properties)
 
     # The stand-in's stub libraries are a layer of their own: another list of symbols does not compile anew.
     prebuilt = _prebuilt(ctx, properties.get("Quadra.Base", home))
-    if not maker or not prebuilt:
+    if not toolchain_name or not prebuilt:
         # buildifier: disable=print
         print("%s is no NDK of r%d or later: Android builds will find no toolchain" % (home, _OLDEST))
         return []
@@ -107,7 +107,7 @@ def _toolchains(ctx, home):
             prebuilt = prebuilt,
             clang_folder = str(clang_folders[0]),
             link_sysroot = link_sysroot,
-            maker = maker,
+            toolchain_name = toolchain_name,
         )
         for abi, (triple, folder, cpu, flags) in _ABIS.items()
         if ctx.path("%s/usr/lib/%s/%d" % (link_sysroot, folder, ctx.attr.api_level)).exists
