@@ -55,16 +55,10 @@ bool IsBounded(const Attributes& clamp) {
   return std::fabs(clamp.Float("low")) <= kLargestHalf && clamp.Float("high") <= kLargestHalf;
 }
 
-// Whether a grid has more than 8 bits.
-bool IsWideGrid(const Attributes& grid) {
-  return grid.Has("high") && grid.Float("high") - grid.Float("low") > 255.0f;
-}
-
 // The range of an elementwise op's result.
 Range After(const Step& step) {
   const std::string& op = step.op;
-  if (IsAnyOf(op, " requantize dequantize quantize "))
-    return IsWideGrid(step.attributes) ? Range::kBeyond : Range::kHalf;
+  if (step.attributes.Has("wide")) return Range::kBeyond;
   if (op == "mul") return step.Largest() == Range::kBeyond ? Range::kBeyond : Range::kHalf;
   if (op == "div") return step.operands[1] == Range::kHalf ? step.operands[0] : Range::kInverse;
   if (op == "rsqrt") return step.operands[0] == Range::kHalf ? Range::kHalf : Range::kInverse;

@@ -56,6 +56,8 @@ Attributes GridOf(const TfLiteTensor& tensor) {
   attributes.SetFloat("zero", zero);
   attributes.SetFloat("low", least - zero);
   attributes.SetFloat("high", least + numbers - 1.0f - zero);
+  // Half is not enough for them. A state has what its node computes, in the plan's precision.
+  if (tensor.type == kTfLiteInt16 && !tensor.is_variable) attributes.SetInt("wide", 1);
   return attributes;
 }
 
