@@ -44,7 +44,8 @@ _OF_ONE_KERNEL = re.compile(r"_[0-9a-f]{8}\b")  # its entry point
 _BUILT_IN = {
     "abs", "ceil", "clamp", "cos", "dot", "exp", "floor", "fma", "isnan", "log", "max", "min", "mix", "pow", "round", "sign", "sin", "sqrt", "tanh",
 }  # fmt: skip
-FUNCTIONS = _BUILT_IN | set(_DEFINED.findall((settings.ROOT / "delegate_native/kernel/prelude.cc").read_text()))
+_PRELUDES = [settings.ROOT / "delegate_native/kernel" / name for name in ("prelude.cc", "cpu/wide_prelude.cc")]
+FUNCTIONS = _BUILT_IN | {name for path in _PRELUDES for name in _DEFINED.findall(path.read_text())}
 
 
 # Images and buffers, each with floats and in one of the precisions with half; with --slow in every one.
@@ -176,4 +177,4 @@ def test_kernel_bodies_are_packed_and_have_no_language_words(path):
     literals = re.findall(r'R"(\w*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"', path.read_text(), re.DOTALL)
     found = {match.group() for _, raw, plain in literals for match in _LANGUAGE_WORDS.finditer(raw or plain)}
     # Pictures are read four pixels at once by CPUs, in OpenCL alone.
-    assert found <= ({"vload16"} if path.name == "border_kernels.cc" else set())
+    assert found <= ({"vload16"} if path.name == "wide_rows.cc" else set())

@@ -1,4 +1,4 @@
-// In the place of cpu/, in libraries for phones.
+// Libraries for phones have this instead of cpu/.
 #include "delegate_native/kernel/prelude.h"
 #include "delegate_native/kernel/render_opencl.h"
 

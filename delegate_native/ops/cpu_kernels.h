@@ -1,5 +1,5 @@
 // The kernels that only drivers on the CPU get: cpu/ implements them. Libraries for phones are
-// built with without_cpu.cc in its place, where all of these are null.
+// built with without_cpu.cc instead, where all of these are null.
 #ifndef QUADRA_OPS_CPU_KERNELS_H_
 #define QUADRA_OPS_CPU_KERNELS_H_
 
@@ -12,30 +12,31 @@
 
 namespace quadra {
 
-// How many rows of integer weights are a vector, the type of its sums, and how these are stored.
+// A vector of rows of integer weights: how many, the text that defines the type of its sums, and
+// the one that stores these.
 struct RowVector {
   int rows;
   const char *types, *store;
 };
 
-// Kernels of a kind of target that replace an op's own one; null: the op's own is used.
-// Those that take a kernel set its body and its grid.
+// A kind of target's kernels for ops and for parts of them. Where one is null, the target runs the
+// op's own kernel. The functions that take a kernel set its body and its grid.
 struct CpuKernels {
-  // A convolution, unless it is one of three dimensions.
+  // Not for convolutions of three dimensions.
   void (*conv)(const KernelContext& context, const Conv& conv, KernelList* list) = nullptr;
-  // A depthwise convolution whose weights lie column by column. False: its window is not for it.
+  // Its weights lie column by column. False: it has no text for this window.
   bool (*depthwise)(const Conv& conv, KernelDesc* kernel) = nullptr;
   void (*elementwise)(const Shape& out, KernelDesc* kernel) = nullptr;
-  // `pixel`, the text for one pixel, brings the numbers of `made` in. bounded: within half.
+  // `pixel` is the text that writes one pixel of `made`. bounded: numbers are kept within half.
   void (*to_slices)(const Value& made, bool dequantize, bool bounded, const std::string& pixel,
                     KernelDesc* kernel) = nullptr;
-  // A pixel's numbers are those of `from` with its place and `to`.
+  // The text of a pixel's numbers is `from`, its place and `to`.
   void (*from_slices)(const Shape& shape, const char* from, const char* to,
                       KernelDesc* kernel) = nullptr;
-  // Along channels. `body` makes four results.
+  // Only along channels. `body` is the text that makes four results.
   void (*arg_max)(const Shape& out, bool is_float, bool least, const std::string& body,
                   KernelDesc* kernel) = nullptr;
-  // Appends to the texts of a row and of a pixel.
+  // It appends to the texts of a row and of a pixel.
   void (*resize_bilinear)(const Node& node, KernelList* list, std::string* row,
                           std::string* pixel) = nullptr;
   const RowVector* integer_rows = nullptr;
@@ -47,8 +48,8 @@ struct CpuKernels {
 };
 const CpuKernels& CpuKernelsFor(const GpuInfo& gpu);
 
-// Texts that differ by little are one: a little more work in every inference is cheaper than one
-// text more.
+// Whether sources that differ by little become one: a little more work in every inference is
+// cheaper than one more source to compile (llvmpipe).
 bool MergesSimilarSources(const GpuInfo& gpu);
 
 }  // namespace quadra

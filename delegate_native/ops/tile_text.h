@@ -6,25 +6,24 @@
 
 namespace quadra {
 
-// How these are written where work-items run one after another, as lanes of a vector: see
-// cpu/serial_tiles.cc, which alone has them. Null stands for work-items that run together.
+// How these are written where work-items run one after another, as lanes of a vector
+// (cpu/serial_tiles.cc). A null pointer to it stands for work-items that run together.
 struct SerialTexts {
-  // For a work-item that is beyond the grid if $beyond: declares `bool inside`.
+  // Declares `bool inside`: whether the work-item is in the grid, outside of which $beyond holds.
   const char* guard;
-  // Loops as of Loop below, whose body runs at least once.
-  const char* loop;
-  const char* loop_if_any;  // or never
-  const char* once;         // or once
-  // Declares `int end`, behind the weights from `at` on, or ends a loop's rows at `last`.
+  // For Loop: the body runs at least once; any number of times; exactly once.
+  const char *loop, *loop_if_any, *once;
+  // The first declares `int end` of a loop over weights from `at` on; the second sets `last`, the
+  // end of a loop over rows. Work-items outside of the grid make no iteration.
   const char *end, *last;
-  // The products of a tile's pixels with `channels` weights for each of its slices.
+  // The products of a tile's pixels and its slices' weights of $channels channels.
   const char* products;
-  // $results of the pixel `x + j` for each of a tile's $pixels below $width, whose sums $moves
-  // moves to where the first one's are.
+  // A loop over a tile's $pixels below $width: $results writes those of pixel `x + j`, and $moves
+  // moves the sums by one pixel, so that the next ones are where the first ones were.
   const char* writes;
 };
 
-// for (int `i` = `from`; `more`; `i` += `step`) { body }, or as `text` has it.
+// The loop `text` with for (int `i` = `from`; `more`; `i` += `step`) { `body` }.
 std::string Loop(const char* text, const char* i, const char* from, const char* more, int step,
                  const std::string& body);
 

@@ -1,4 +1,4 @@
-// In the place of cpu/, in libraries for phones.
+// Libraries for phones have this instead of cpu/.
 #include "delegate_native/ops/cpu_kernels.h"
 
 namespace quadra {

@@ -36,7 +36,7 @@ int SerialStrip(Strip strip, int w) {
   return strip.pixels;
 }
 
-// The test of a loop is behind its body: a body that follows its test runs once more, for no lane.
+// A loop's test follows its body: a body that follows its test runs once more, for no lane.
 // Nor does a text return where a work-item is beyond the grid: a return masks all that follows,
 // which costs the compiler much time. Such work-items read what is no part of the source, which an
 // image answers with zeros, and write where `inside` only.
