@@ -40,8 +40,7 @@ Status InferSlice(Graph* graph, const Node& node) {
   const std::vector<int>& size = node.attributes.Ints("end");
   Value& out = graph->value(node.outputs[0]);
   const int rank = whole.rank;
-  if (static_cast<int>(size.size()) != rank ||
-      graph->shape(node.inputs[1]).elements() != rank) {
+  if (static_cast<int>(size.size()) != rank || graph->shape(node.inputs[1]).elements() != rank) {
     return InvalidModel("it takes %zu sizes of rank %d", size.size(), rank);
   }
   out.rank = rank;

@@ -4,8 +4,9 @@
 // - squares that are summed, and sums (RMSNorm, LayerNorm, standard deviations);
 // - constants below the least normal half that are added: epsilons, which are to keep quotients
 // finite;
-// - integers of 16 bits that stand for floats: half holds a thirtieth of them. It ends where an op bounds its result, where a factor is the inverse of such a number,
-// and at convolutions and products of matrices.
+// - integers of 16 bits that stand for floats: half holds a thirtieth of them. It ends where an op
+// bounds its result, where a factor is the inverse of such a number, and at convolutions and
+// products of matrices.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
