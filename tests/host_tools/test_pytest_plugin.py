@@ -6,6 +6,7 @@ import pytest
 
 import quadra_tools
 from host_tools.base import settings
+from host_tools.build import bazel
 from tests.model_builder import one_convolution
 
 pytest_plugins = ["pytester"]
@@ -40,6 +41,12 @@ class Stub:
         return self
 
 
+@pytest.fixture(scope="module")
+def library():
+    """Built before: the home of a repository in a test is another one, where Bazel would build everything again."""
+    return bazel.library()
+
+
 @pytest.fixture
 def app(pytester, monkeypatch):
     """A repository with two models."""
@@ -62,16 +69,16 @@ def run(app, text, *words):
     return app.runpytest("-p", "quadra_tools.pytest_plugin", "--strict-markers", *words)
 
 
-def test_ten_lines_test_the_models_of_a_repository(app):
+def test_ten_lines_test_the_models_of_a_repository(app, library):
     assert len(TEN_LINES.split("\n")) <= 10
-    result = run(app, TEN_LINES, "-v")
+    result = run(app, TEN_LINES.replace("max_error=1e-3", f"max_error=1e-3, library='{library}'"), "-v")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["*test_models?a? PASSED*", "*test_models?b? PASSED*"])
     assert len(list((app.path / "runs").glob("2*/report.html"))) == 2
 
 
-def test_a_limit_that_is_exceeded_fails_the_test(app):
-    result = run(app, TEN_LINES.replace("max_error=1e-3", "max_ms=1e-6"))
+def test_a_limit_that_is_exceeded_fails_the_test(app, library):
+    result = run(app, TEN_LINES.replace("max_error=1e-3", f"max_ms=1e-6, library='{library}'"))
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["*JudgementFailed*takes * ms *more than 1e-06 ms*"])
     assert "limits.py" not in result.stdout.str(), "the traceback ends in the test"
