@@ -68,7 +68,8 @@ def judge(folder: RunFolder) -> Judged:
 
 def _after_wrong(spec: RunSpec) -> str:
     """What finds the fault. Half precision alone is one, where a model needs more."""
-    bisect = "`./inv bisect` with the same model, inputs and options names the op that is wrong"
+    given = f" and --tolerance {spec.max_error:g}" if spec.max_error else ""
+    bisect = f"`./inv bisect` with the same model, inputs and options{given} names the op that is wrong"
     if spec.options.get("precision", "f32") == "f32":
         return bisect
     return (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from host_tools.base import units
-from host_tools.base.errors import JudgementFailed
+from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.judge.judged import Judged
 from host_tools.record import headline, schema, times
 
@@ -18,6 +18,11 @@ class Limits:
     ms: float | None = None
     cpu_nodes: int | None = None
     error: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in (("ms", self.ms), ("cpu_nodes", self.cpu_nodes), ("error", self.error)):
+            if limit is not None and not limit >= 0:
+                raise Misuse(f"read the limit max_{name}", f"{limit} is not a number from 0", "give 0 or more")
 
     def problems(self, judged: Judged) -> list[str]:
         """Sentences, one for each limit that is exceeded."""

@@ -55,6 +55,13 @@ def test_a_limit_that_is_given_is_the_only_rule(tmp_path, off, how, limit, right
     assert (result.ok, result.outputs[0].allowed, result.unsure) == (right, limit, False)
 
 
+def test_what_is_wrong_by_a_limit_is_looked_for_with_that(tmp_path):
+    for limit, words in ((0.0, "and options names"), (1e-3, "and options and --tolerance 0.001 names")):
+        folder = run_folders.make(tmp_path / str(limit), [RIGHT + np.float32(0.1)], [RIGHT], max_error=limit)
+        with pytest.raises(JudgementFailed, match=words):
+            judged.judge(folder).check()
+
+
 def test_a_limit_counts_the_steps_of_a_quantised_output_and_labels(tmp_path):
     numbers = np.arange(100, dtype=np.int8)
     other = numbers.copy()

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from host_tools.base.errors import DeviceNotFound, JudgementFailed, RunFailed
+from host_tools.base.errors import DeviceNotFound, JudgementFailed, Misuse, RunFailed
 from host_tools.judge import judged
 from host_tools.judge.limits import Limits
 from host_tools.show import run_junit
@@ -73,6 +73,12 @@ def test_a_limit_that_is_exceeded_fails_a_run_that_is_right(tmp_path, limits, re
         return
     with pytest.raises(JudgementFailed, match=reason):
         limits.check(made)
+
+
+@pytest.mark.parametrize("wrong", [{"ms": -1}, {"cpu_nodes": -1}, {"error": float("nan")}])
+def test_a_limit_below_nothing_is_misuse(wrong):
+    with pytest.raises(Misuse, match="is not a number from 0"):
+        Limits(**wrong)
 
 
 def test_a_run_without_times_has_no_time_to_keep(tmp_path):
