@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base import settings
+from host_tools.base import installed, settings
 from host_tools.base.errors import Misuse, not_written
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.base.units import counted, size_text
@@ -53,7 +53,8 @@ def _list(runs_dir: Path, names: Sequence[str], options: Options, console: Conso
         print(printed.text(_document(runs_dir, entries)))
         return
     if not known:
-        console.print(f"{escape(str(runs_dir))} holds no runs; `./inv run selfie_segmentation` makes one")
+        console.print(f"{escape(str(runs_dir))} holds no runs", soft_wrap=True)
+        console.print(installed.said("`./inv run selfie_segmentation` makes one"))
         return
     show(entries, console)
     left_out = len(wanted) - len(shown)

@@ -157,6 +157,13 @@ def test_a_regression_run_that_goes_on_is_not_removed(runs, capsys):
     assert inv(capsys, "runs", "remove", "regress")[0] == 0
 
 
+def test_a_folder_without_runs_says_how_to_make_one(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "none"))
+    status, out, _ = inv(capsys, "runs")
+    assert status == 0 and "holds no runs" in out and "`./inv run selfie_segmentation` makes one" in out
+    assert inv(capsys, "runs", "remove", "x")[0] == 2
+
+
 def test_links_are_neither_listed_nor_followed(runs, capsys, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "spec.json").write_text("{}")
