@@ -123,7 +123,7 @@ void Renderer::DeclareTensor(size_t i) {
   const TensorLayout& layout = layouts_[i];
   const bool slices = layout.kind != Kind::kDenseBuffer, read = tensor.access == Access::kRead;
   const bool is_image = layout.kind == Kind::kSlicesImage2d;
-  const View view = bindings_.tensors[i];
+  const View view = ViewOf(bindings_.tensors[i]);
   const Argument arg =
       ArgumentOf(tensor.name, view, is_image, layout.cell, slices ? 4 : 1, slices, read);
   const NumberFormat& format = arg.format;
@@ -146,7 +146,7 @@ void Renderer::DeclareConstant(size_t i) {
   const std::vector<int>& joined = bindings_.joined;
   const auto at = std::find(joined.begin(), joined.end(), static_cast<int>(i));
   const bool is_behind = at != joined.end() && at != joined.begin();
-  const View view = bindings_.constants[i];
+  const View view = ViewOf(bindings_.constants[i]);
   const Argument arg =
       ArgumentOf(is_behind ? desc_.constants[static_cast<size_t>(joined[0])].name : constant.name,
                  view, false, constant.CellOf(StoresHalf(dialect_.precision)), constant.width,

@@ -42,8 +42,8 @@ public class GpuDelegateFactory implements DelegateFactory {
 
   /**
    * Options that are not set have the defaults of docs/options.md. Setters with the names of
-   * TensorFlow Lite's GPU delegate come first, those of Quadra's own options after them; both may be used, and the
-   * last one called wins.
+   * TensorFlow Lite's GPU delegate come first, those of Quadra's own options after them; both may
+   * be used, and the last one called wins.
    */
   public static class Options {
     public static final int INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER = 0;
