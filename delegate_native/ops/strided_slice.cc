@@ -195,7 +195,9 @@ Status ImportSlice(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(importer->Sizes(2, "end", &attributes));
-  if (importer->HasInput(1) && !importer->IsConstant(1)) {
+  // In a composite, what follows from shapes is known only when these are.
+  const bool is_inner = !importer->known()->subgraphs.empty();
+  if (importer->HasInput(1) && !importer->IsConstant(1) && !is_inner) {
     ValueId begin;
     QUADRA_RETURN_IF_ERROR(importer->Operand(1, &begin, kInts | Only(Element::kInt64)));
     return importer->AddNode("dynamic_slice", {src, begin}, std::move(attributes));

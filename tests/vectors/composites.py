@@ -85,6 +85,19 @@ def attends(name: str, b: int, t: int, s: int, n: int, m: int, h: int, d: int = 
 _PAST = np.where(np.arange(9) < 6, 0.0, -1e9).astype(np.float32)
 _CAUSAL = np.where(np.tri(5, 9, 4), 0.0, -3.4e38).astype(np.float32)
 
+_LAST = (1, 2, 3, 3)
+
+
+def _last_of_all() -> Model:
+    """The end of x, from a place that follows from its shape."""
+    m = Model()
+    x = m.input(SHAPE)
+    sizes = m.op("SHAPE", [x], (4,), "ShapeOptions", OutType=2, output={"dtype": "int32"})
+    begin = m.op("SUB", [sizes, np.int32(_LAST)], (4,), "SubOptions", output={"dtype": "int32"})
+    m.output(m.op("SLICE", [x, begin, np.int32([-1] * 4)], _LAST, "SliceOptions"))
+    return m
+
+
 _SCALE = constant("composite/scale", SHAPE[-1:])
 
 CASES = [
@@ -95,6 +108,14 @@ CASES = [
         lambda m, x: composite(m, [x, _SCALE], SHAPE, 1),
         lambda x: x / np.sqrt(np.mean(x.astype(np.float64) ** 2, -1, keepdims=True) + _EPSILON) * _SCALE,
         subgraphs=(rms_norm,),
+    ),
+    Case(
+        "STABLEHLO_COMPOSITE",
+        "slices_from_where_its_shape_says",
+        [SHAPE],
+        lambda m, x: composite(m, [x], _LAST, 1, "last"),
+        lambda x: x[1:, 1:, 2:, 3:],
+        subgraphs=(_last_of_all,),
     ),
     attends("one_shared_head_decode", 1, 1, 9, 4, 1, 6, mask=_PAST.reshape(1, 1, 1, 9)),
     attends("one_shared_head_prefill", 1, 5, 9, 3, 1, 8, mask=masked((1, 1, 5, 9))),
