@@ -87,7 +87,9 @@ print(json.dumps({"whole": model.is_fully_accelerated(), **report(accelerator)})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", ["hfqwen3_tiny_dynamic_wi8_afp32", "smollm_tiny_q4_block32_ekv128", "gemma3_tiny_f32_ekv64", "vit_q8"])
+@pytest.mark.parametrize(
+    "name", ["hfqwen3_tiny_dynamic_wi8_afp32", "smollm_tiny_q4_block32_ekv128", "gemma3_tiny_f32_ekv64", "vit_q8"]
+)
 def test_compiled_model_takes_them_whole_with_the_gpu_alone(library, name, backend):
     """As runtimes of LLMs ask: every signature, with the interpreter's bits. Their norms and attentions are composites."""
     words = [bazel.accelerator(), library, found(f"{name}.tflite"), backend]

@@ -1,4 +1,5 @@
-"""Weights of a product of few rows, and tables, stay integers in the GPU's memory; other weights become floats there."""
+"""Weights of products, unless they are small and the rows many, and tables stay integers in the GPU's memory; other weights become
+floats there."""
 
 from __future__ import annotations
 
@@ -47,8 +48,39 @@ def test_weights_of_few_rows_stay_integers(quadra, backend, dtype, scales, preci
         assert stored < _constant_bytes(outcome) <= stored + with_floats
 
 
+_LARGE = [("int8", "channel", 260), ("int4", 32, 520), ("int4", "tensor", 516), ("int2", 64, 1030)]
+
+
 @on_both
-def test_weights_of_many_rows_become_floats(quadra, backend):
+@pytest.mark.parametrize(("dtype", "scales", "outputs"), _LARGE, ids=str)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_large_weights_stay_integers_however_many_rows_there_are(quadra, backend, dtype, scales, outputs, precision):
+    """Rows are multiplied in tiles of four, of which the last may be less; a merged step follows."""
+    weights = Integers(f"large {dtype}", (outputs, _WIDE), dtype, scales)
+    given = options(backend=backend, precision=precision)
+    for rows in (5, 32, 67):
+        outcome = quadra.run(_product(weights, rows, lambda m, y: m.unary("RELU", y)), _feed(rows), **given)
+        outcome.check([np.maximum(_feed(rows)[0] @ weights.floats.T, 0)], TOLERANCE[precision])
+        assert _constant_bytes(outcome) < 1.5 * outputs * _WIDE * int(dtype[3:]) // 8
+
+
+@pytest.mark.parametrize(
+    "target", ["adreno-640", "mali-g76", "mali-g76-buffers", "large-tiles", "adreno-740-gles", "mali-g610-gles"]
+)
+@pytest.mark.parametrize(("dtype", "scales", "outputs"), [_LARGE[0], _LARGE[1]], ids=str)
+def test_on_phones_one_row_and_many_have_the_same_words(quadra, target, dtype, scales, outputs):
+    """Whether work-items share the sums or not."""
+    backend = "gles" if target.endswith("gles") else "opencl"
+    weights, sizes = Integers(f"phones {dtype}", (outputs, _WIDE), dtype, scales), set()
+    for rows in (1, 5, 34):
+        outcome = quadra.run(_product(weights, rows), _feed(rows), **options(target, backend))
+        outcome.check([_feed(rows)[0] @ weights.floats.T])
+        sizes.add(_constant_bytes(outcome))
+    assert len(sizes) == 1 and sizes.pop() < 1.5 * outputs * _WIDE * int(dtype[3:]) // 8
+
+
+@on_both
+def test_small_weights_of_many_rows_become_floats(quadra, backend):
     weights = Integers("floats", (64, _WIDE), "int8")
     outcome = quadra.run(_product(weights, 5), _feed(5), **options(backend=backend))
     outcome.check([_feed(5)[0] @ weights.floats.T])
@@ -112,7 +144,7 @@ def test_rows_that_stay_int4_are_the_cpus(quadra, backend):
 
 @on_both
 def test_more_rows_after_a_resize(quadra, backend):
-    """The same weights become floats, and the numbers stay right."""
+    """Small weights become floats, and the numbers stay right."""
     weights = Integers("resized", (64, _WIDE), "int4", 32)
     outcome = quadra.run(_product(weights), _feed(9), **options(backend=backend))
     outcome.check([_feed(9)[0] @ weights.floats.T])

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from host_tools.base import child_process, settings
-from tests.delegate import TOLERANCE, environment
+from tests.delegate import TARGETS, TOLERANCE, environment
 from tests.model_builder import Model
 from tests.runs import BACKENDS, PRECISIONS
-from tests.signature_models import with_signatures
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -33,7 +32,8 @@ import json, sys
 import numpy as np
 from host_tools.places.worker import resident
 from tests.delegate_worker import open_model, report
-from tests.test_shared_weights import graph, weights_of, with_signatures
+from tests.signature_models import with_signatures
+from tests.test_shared_weights import graph, weights_of
 library, backend, precision, side, seed, cache = sys.argv[1:]
 side = int(side)
 first, second = weights_of(side), weights_of(side, int(seed))
@@ -81,6 +81,51 @@ def test_they_share_what_comes_from_the_cache(library, backend, tmp_path):
     kept = run(library, backend, cache=str(tmp_path))
     assert [shared for _, shared, _ in kept] == [shared for _, shared, _ in made] and made[0][1] > 0
     assert all(cache.startswith("hit") for *_, cache in kept), kept
+
+
+_PREFILL = """
+import json, sys
+import numpy as np
+from tests.delegate_worker import open_model, report
+from tests.model_builder import Model
+from tests.signature_models import with_signatures
+from tests.vectors.integer_weights import Integers
+library, backend, target, kind, scales = sys.argv[1:]
+weights = Integers("prefill", (512, 512), kind, int(scales) or "channel")
+
+def graph(rows):
+    m = Model()
+    x = m.input((rows, 512))
+    m.output(m.op("FULLY_CONNECTED", [x, weights.add(m), None], (rows, 512), "FullyConnectedOptions", 12))
+    return m
+
+options = {"backend": backend, "target": target, "small_partitions_allowed": "1"}
+interpreter, delegate = open_model(library, with_signatures(graph(24), graph(1), ("prefill", "decode")), options)
+x = np.random.default_rng(0).uniform(-1, 1, (24, 512)).astype(np.float32)
+for key, rows in (("prefill", 24), ("decode", 1)):
+    got = interpreter.get_signature_runner(key)(x=x[:rows])["y"]
+    want = x[:rows] @ weights.floats.T
+    assert np.abs(got - want).max() <= 1e-5 * np.ptp(want), (key, np.abs(got - want).max())
+"""
+
+
+@pytest.mark.parametrize(("kind", "scales"), [("int8", 0), ("int4", 32)])
+@pytest.mark.parametrize(
+    ("backend", "target"),
+    [("opencl", ""), ("gles", ""), ("opencl", "adreno-640"), ("opencl", "mali-g76"), ("gles", "adreno-740-gles")],
+)
+def test_a_prefill_and_a_decode_step_share_integers(library, backend, target, kind, scales):
+    """Products of 24 rows and of one read the same words."""
+    path = str(TARGETS / f"{target}.json") if target else ""
+    done = child_process.run(
+        [sys.executable, "-c", _PREFILL + _REPORT, library, backend, path, kind, str(scales)],
+        cwd=settings.ROOT,
+        env=environment(library),
+        timeout_s=200,
+    )
+    stored = 512 * 512 * int(kind[3:]) // 8
+    for bytes_, shared, _ in json.loads(done.stdout.splitlines()[-1]):
+        assert stored <= shared <= bytes_ < 1.5 * stored
 
 
 _MEMORY = """

@@ -85,6 +85,23 @@ def test_products_with_weights_of_integers_share_their_sums(quadra, phone, backe
         assert kernels(outcome) == ["matvec_split"] * len(_PRODUCTS)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_products_of_many_rows_share_their_sums_where_those_of_one_row_do(quadra, phone, backend):
+    """In tiles of rows, the last of which is not full."""
+    weights = Integers("shared rows", (260, 512), "int4", 32)
+    for rows in (6, 34):
+        feed = generator(f"{rows} rows").uniform(-1, 1, (rows, 512)).astype(np.float32)
+        m = Model()
+        m.output(
+            m.op(
+                "FULLY_CONNECTED", [m.input(feed.shape), weights.add(m), None], (rows, 260), "FullyConnectedOptions", 12
+            )
+        )
+        outcome = quadra.run(m.bytes(), [feed], **phone(backend, enough_work_items=1000))
+        outcome.check([feed @ weights.floats.T], TOLERANCE["f32"])
+        assert kernels(outcome) == ["matvec_split"]
+
+
 @pytest.mark.parametrize(
     "facts",
     [

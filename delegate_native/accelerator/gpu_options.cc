@@ -31,7 +31,8 @@ struct Other {
 };
 
 constexpr char kBinding[] = "inputs and outputs are dense; all may be buffers of the GPU";
-constexpr char kCaching[] = "compiled models are kept in serialization_dir alone, with their weights";
+constexpr char kCaching[] =
+    "compiled models are kept in serialization_dir alone, with their weights";
 
 constexpr Other kOthers[] = {
     {"enable_infinite_float_capping", "false",

@@ -66,8 +66,7 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("activation_bytes_lower_bound")
       .Number(static_cast<int64_t>(plan.activation_bytes_lower_bound()));
   json->Key("constant_bytes").Number(static_cast<int64_t>(plan.constant_bytes()));
-  json->Key("shared_constant_bytes")
-      .Number(static_cast<int64_t>(session.shared_constant_bytes()));
+  json->Key("shared_constant_bytes").Number(static_cast<int64_t>(session.shared_constant_bytes()));
   json->Key("plan_bytes").Number(static_cast<int64_t>(session.plan_bytes()));
   json->Key("cache").Text(session.cached());
   json->Key("copied_bytes").Number(session.copied_bytes());

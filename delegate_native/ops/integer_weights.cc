@@ -15,8 +15,10 @@
 namespace quadra {
 namespace {
 
-// More rows than this are worth weights of floats.
-constexpr int kMostRows = 4;
+// What a work-item multiplies by a weight that it has unpacked.
+constexpr int kRowsAtOnce = 4;
+// Smaller weights of more rows are worth floats, which take less time and little memory.
+constexpr size_t kLeastBytes = 1 << 16;
 
 // How many parts of a row have a scale each; 0 where the constant is of another kind, or where rows
 // or parts end within a word.
@@ -88,15 +90,17 @@ struct Matrix {
 constexpr const char* kBody = QUADRA_TEXT(R"(${types}const int bits = $bits, up = ${32-bits};
 $if(split)
 
-int o = min(z, blocks - 1), y = min(GLOBAL_X, dst_h - 1), b = GLOBAL_Y;
-bool inside = z < blocks && GLOBAL_X < dst_h;
+int o = min(z, blocks - 1), t = min(GLOBAL_X, tiles - 1), b = GLOBAL_Y;
+bool inside = z < blocks && GLOBAL_X < tiles;
 $end
 $if(!split)
 
-int o = GLOBAL_X, y = GLOBAL_Y, b = GLOBAL_Z;
-if (o >= blocks || y >= dst_h || b >= dst_b) { return; }
+int o = GLOBAL_${wide:X,Y}, t = GLOBAL_${wide:Y,X}, b = GLOBAL_Z;
+if (o >= blocks || t >= tiles || b >= dst_b) { return; }
 const int split = 0, splits = 1;
 $end
+$if(tiled) int y = t / row_tiles, x = (t - y * row_tiles) * $pixels;
+$if(!tiled) int y = t;
 
 int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
 int at = blocks * parts * words + o;
@@ -110,7 +114,7 @@ for (int i = split & (by_word - 1); i < words; i += by_word) {
 int word = k * words + i, s = b * src_s + word * (8 / bits);
 ivec$lanes q = read_m(o * step + word * (step > 1 ? 1 : blocks));
 for (int n = 0; n < 32; n += bits * 4, ++s) {
-$for(i, pixels) vec4 v$i = read_src($i, y, s);
+$for(i, pixels) vec4 v$i = read_src($column, y, s);
 $for(c, 4)
 
 f = convert_float$lanes((q << up >> up) - zero); q = q >> bits;
@@ -122,20 +126,38 @@ f = as_float$lanes(read_m(at + k * blocks));
 $for(i, pixels) a$i_0 += p$i * f;
 }
 $store)");
-constexpr const char* kStore =
-    QUADRA_TEXT("$for(i, pixels) write_dst(a$i_0, $i, y, b * dst_s + o);\n");
-constexpr RowVector kFourRows = {4, "", kStore};
+constexpr const char* kStore = QUADRA_TEXT(
+    "$for(i, pixels) ${tiled:,if (x + $i < dst_w) }write_dst(a$i_0, $place, y, b * dst_s + o);\n");
+// On CPUs: four slices.
+constexpr const char* kStoreWide = QUADRA_CPU_TEXT(
+    "$for(i, pixels) vec4 four$i[4]; *(vec16*)four$i = a$i_0; ${tiled:,if (x + $i < dst_w) }"
+    "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
+    "{ write_dst(four$i[j], $place, y, b * dst_s + o * 4 + j); }\n");
 
-std::string Body(int bits, int pixels, const RowVector& vector, bool split) {
+// Where work-items share the sums.
+constexpr const char* kStoreRow =
+    QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n");
+constexpr const char* kStoreTile =
+    QUADRA_TEXT("if (inside && x + j < dst_w) { write_dst(sum, x + j, y, b * dst_s + o); }\n");
+
+// `tiled`: the rows are several tiles of `pixels`, of which the last may go beyond the end.
+std::string Body(int bits, int pixels, bool tiled, bool wide, bool split) {
   Text text(kBody);
-  text.Set("bits", bits).Set("pixels", pixels).Set("split", split);
-  text.Set("types", vector.types).Set("lanes", vector.rows).Set("store", vector.store);
+  text.Set("bits", bits).Set("pixels", pixels).Set("tiled", tiled);
+  text.Set("column", tiled ? "min(x + $i, dst_w - 1)" : "$i").Set("place", tiled ? "x + $i" : "$i");
+  text.Set("wide", wide).Set("lanes", wide ? 16 : 4).Set("split", split);
   if (split) {
-    text.Set("store",
-             FinishSplit(pixels, 1,
-                         QUADRA_TEXT("if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n")));
+    text.Set("store", FinishSplit(pixels, 1, tiled ? kStoreTile : kStoreRow));
+  } else {
+    text.Set("store", kHasCpuShapes && wide ? kStoreWide : kStore);
   }
   return text.str();
+}
+
+// Whether many rows are worth the unpacking: of a product alone, not of an image's pixels.
+bool IsLarge(const Constant& weights, const Shape& rows) {
+  return rows.b * rows.h == 1 &&
+         weights.size() * static_cast<size_t>(weights.stored_bits()) / 8 >= kLeastBytes;
 }
 
 }  // namespace
@@ -147,8 +169,8 @@ bool KeepsIntegers(const Graph& graph, const Node& node) {
   const Shape& out = graph.shape(node.outputs[0]);
   // Results without a pixel of their own are of a window in steps, or of padding.
   return weights.shape.h * weights.shape.w == 1 && weights.shape.c == in.c && out.h == in.h &&
-         out.w == in.w && int64_t{in.b} * in.h * in.w <= kMostRows &&
-         PartsOf(weights.constant, in.c) > 0;
+         out.w == in.w && PartsOf(weights.constant, in.c) > 0 &&
+         (int64_t{in.b} * in.h * in.w <= kRowsAtOnce || IsLarge(*weights.constant, in));
 }
 
 bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const Node& node,
@@ -163,7 +185,10 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
   // Parts are shared as they are, whatever their words.
   const int steps = std::min(matrix.words, matrix.parts > 1 ? 4 * matrix.parts : matrix.words);
-  const int split_bits = SplitBits(gpu, int64_t{matrix.blocks} * in.h * in.b, in.h, steps);
+  const int row_tiles = CeilDiv(in.w, kRowsAtOnce), tiles = row_tiles * in.h;
+  const int pixels = CeilDiv(in.w, row_tiles);
+  // By one tile of a row: the same weights are packed alike whatever the rows are, and shared.
+  const int split_bits = SplitBits(gpu, int64_t{matrix.blocks} * in.h * in.b, tiles, steps);
   // Neighbours read neighbours; who goes through a row alone, or its group, finds it in one piece.
   if (gpu.runs_items_together() && split_bits == 0) matrix.step = 1;
   if (matrix.words > kMostTrips || matrix.numbers() * 4 > gpu.max_buffer_bytes) return false;
@@ -171,15 +196,19 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
   matrix.AddTo(&kernel);
+  kernel.Int("tiles", tiles);
+  if (row_tiles > 1) kernel.Int("row_tiles", row_tiles);
   kernel.trips = matrix.words;
-  kernel.body = Body(matrix.stored->stored_bits(), in.w, vector, split_bits > 0);
+  kernel.body = Body(matrix.stored->stored_bits(), pixels, row_tiles > 1, cpu, split_bits > 0);
   if (split_bits > 0) {
-    kernel.Grid(in.h, in.b, matrix.blocks);
-    AddSplit(split_bits, in.w, &kernel);
+    kernel.Grid(tiles, in.b, matrix.blocks);
+    AddSplit(split_bits, pixels, &kernel);
     return true;
   }
-  kernel.Grid(matrix.blocks, in.h, in.b);
-  SetGroup(gpu, &kernel);
+  // A CPU goes through all rows with the weights of a block before it takes the next ones.
+  if (cpu) kernel.Grid(tiles, matrix.blocks, in.b);
+  else kernel.Grid(matrix.blocks, tiles, in.b);
+  if (!cpu) SetGpuGroup(gpu, &kernel);
   return true;
 }
 

@@ -1,5 +1,6 @@
 // Weights and tables of int8, uint8, int4 and int2 that stay integers in the GPU's memory: a
-// product of few rows reads each weight once or twice, so that its time is the memory's.
+// product reads each weight once for several rows, so that its time is the memory's, and that is
+// not taken by floats.
 #ifndef QUADRA_OPS_INTEGER_WEIGHTS_H_
 #define QUADRA_OPS_INTEGER_WEIGHTS_H_
 
@@ -8,7 +9,7 @@
 namespace quadra {
 
 // Appends the kernel of a convolution of single pixels whose weights stay integers. False: there
-// are too many pixels, or the weights are not of that kind, or not of a size for it.
+// are too many pixels for small weights, or the weights are not of that kind.
 bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const Node& node,
                        KernelList* list);
 

@@ -61,7 +61,7 @@ class Layout {
     uint64_t bytes = 0;
     int width = 0, height = 0;
     Cell cell = Cell::kFloat;
-    bool is_shared = false;  // constants that other plans may have as well
+    bool is_shared = false;     // constants that other plans may have as well
     std::vector<Piece> pieces;  // of a constant buffer
   };
 

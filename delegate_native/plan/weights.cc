@@ -8,7 +8,7 @@
 namespace quadra {
 
 void GiveBack(const uint8_t* data, size_t size) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));  // a power of two
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));           // a power of two
   const size_t before = -reinterpret_cast<uintptr_t>(data) & (page - 1);  // its first whole page
   const size_t whole = size > before ? (size - before) & ~(page - 1) : 0;
   if (whole > 0) madvise(const_cast<uint8_t*>(data) + before, whole, MADV_DONTNEED);

@@ -142,8 +142,8 @@ TEST_P(GpuSession, WhatItWroteLoadsWithoutBeingCompiled) {
   EXPECT_EQ(read->api()->str(), GetParam().name);
   std::unique_ptr<Executable> executable;
   LoadTimes times;
-  const Status status =
-      backend_->Load(read, {}, flatbuffers::GetRoot<fb::Binaries>(binaries.get()), &executable, &times);
+  const Status status = backend_->Load(read, {}, flatbuffers::GetRoot<fb::Binaries>(binaries.get()),
+                                       &executable, &times);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(times.binaries.loaded, static_cast<int>(read->programs()->size()));
   ExpectRight(SizeOf(1, 2, 2, 3),

@@ -61,8 +61,7 @@ void GlExecutable::Free() {
   timed_program_.reset();
 }
 
-Status GlExecutable::Load(const PlanWeights& weights, const fb::Binaries* kept,
-                          LoadTimes* times) {
+Status GlExecutable::Load(const PlanWeights& weights, const fb::Binaries* kept, LoadTimes* times) {
   Status refused;  // by the compiler, which spoils nothing that is loaded
   QUADRA_RETURN_IF_ERROR(Do([&] {
     const int64_t start = NowUs();

@@ -110,9 +110,7 @@ cl_int ClPlanMemory::SetArg(cl_kernel kernel, cl_uint index, int region) {
   const auto at = static_cast<unsigned>(region);
   const auto buffer = static_cast<unsigned>(plan_.regions()->Get(at)->buffer());
   if (IsPorts(buffer)) uses_.push_back({buffer, kernel, index});
-  cl_mem memory = callers_[buffer] ? callers_[buffer]
-                  : parts_[at]     ? parts_[at].get()
-                                   : At(buffer);
+  cl_mem memory = callers_[buffer] ? callers_[buffer] : parts_[at] ? parts_[at].get() : At(buffer);
   return cl_.SetKernelArg(kernel, index, sizeof(cl_mem), static_cast<void*>(&memory));
 }
 
@@ -146,9 +144,8 @@ Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
     const PlanPort& port = ports_.inputs[i];
     QUADRA_RETURN_IF_ERROR(WrapHostMemory(port, const_cast<void*>(inputs[i])));
     if (callers_[port.buffer]) continue;
-    const cl_int code =
-        cl_.EnqueueWriteBuffer(queue, At(port.buffer), CL_FALSE, port.offset,
-                               port.bytes, inputs[i], 0, nullptr, nullptr);
+    const cl_int code = cl_.EnqueueWriteBuffer(queue, At(port.buffer), CL_FALSE, port.offset,
+                                               port.bytes, inputs[i], 0, nullptr, nullptr);
     if (code != CL_SUCCESS) return context_.Failed(Format("write input %zu", i).c_str(), code);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -159,8 +156,8 @@ Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
 
 Status ClPlanMemory::Read(unsigned buffer, size_t offset, size_t bytes, cl_command_queue queue,
                           cl_bool waits, void* to) const {
-  const cl_int code = cl_.EnqueueReadBuffer(queue, At(buffer), waits, offset, bytes, to,
-                                            0, nullptr, nullptr);
+  const cl_int code =
+      cl_.EnqueueReadBuffer(queue, At(buffer), waits, offset, bytes, to, 0, nullptr, nullptr);
   return code == CL_SUCCESS ? Status() : context_.Failed("read an output", code);
 }
 

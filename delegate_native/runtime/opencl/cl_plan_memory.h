@@ -68,8 +68,8 @@ class ClPlanMemory {
   const ClApi& cl_;
   const fb::Plan& plan_;
   std::unique_ptr<ClHostMemory> host_;
-  std::vector<Memory> buffers_;            // parallel to plan.buffers
-  std::vector<ClHandle<cl_mem>> parts_;    // parallel to plan.regions; none for a whole buffer
+  std::vector<Memory> buffers_;          // parallel to plan.buffers
+  std::vector<ClHandle<cl_mem>> parts_;  // parallel to plan.regions; none for a whole buffer
   Ports<PlanPort> ports_;
   std::vector<cl_mem> callers_;  // parallel to plan.buffers: what is in their place; null: nothing
   std::vector<Use> uses_;
