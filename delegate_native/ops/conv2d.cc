@@ -4,8 +4,8 @@
 // Which kernel computes it, in the order in which Kernels below and AddConv ask:
 //
 //   weights or bias that are no constants  computed_weights.cc, ops of their own: see Import
-//   each group is one channel              depthwise_conv2d.cc; on CPUs depthwise_cpu.cc for small
-//                                          windows and strides of one or two
+//   each group is one channel              depthwise_conv2d.cc; on PoCL cpu/wide_depthwise.cc for
+//                                          small windows and strides of one or two
 //   rows, weights stay integers            integer_weights.cc
 //   3 x 3 windows, channels are many       winograd.cc
 //   PoCL                                   cpu/wide_conv.cc, but not for CONV_3D

@@ -16,6 +16,8 @@ namespace quadra {
 // the one that stores these.
 struct RowVector {
   int rows;
+  // Whether all rows of the source are multiplied by a block's weights before the next ones.
+  bool tiles_first;
   const char *types, *store;
 };
 

@@ -15,7 +15,7 @@
 namespace quadra {
 namespace {
 
-// What a work-item multiplies by a weight that it has unpacked.
+// Rows that a work-item multiplies by a weight that it has unpacked.
 constexpr int kRowsAtOnce = 4;
 // Smaller weights of more rows are worth floats, which take less time and little memory.
 constexpr size_t kLeastBytes = 1 << 16;
@@ -95,7 +95,7 @@ bool inside = z < blocks && GLOBAL_X < tiles;
 $end
 $if(!split)
 
-int o = GLOBAL_${wide:X,Y}, t = GLOBAL_${wide:Y,X}, b = GLOBAL_Z;
+int o = GLOBAL_${tiles_first:X,Y}, t = GLOBAL_${tiles_first:Y,X}, b = GLOBAL_Z;
 if (o >= blocks || t >= tiles || b >= dst_b) { return; }
 const int split = 0, splits = 1;
 $end
@@ -128,11 +128,7 @@ $for(i, pixels) a$i_0 += p$i * f;
 $store)");
 constexpr const char* kStore = QUADRA_TEXT(
     "$for(i, pixels) ${tiled:,if (x + $i < dst_w) }write_dst(a$i_0, $place, y, b * dst_s + o);\n");
-// On CPUs: four slices.
-constexpr const char* kStoreWide = QUADRA_CPU_TEXT(
-    "$for(i, pixels) vec4 four$i[4]; *(vec16*)four$i = a$i_0; ${tiled:,if (x + $i < dst_w) }"
-    "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
-    "{ write_dst(four$i[j], $place, y, b * dst_s + o * 4 + j); }\n");
+constexpr RowVector kFourRows = {4, false, "", kStore};
 
 // Where work-items share the sums.
 constexpr const char* kStoreRow =
@@ -141,16 +137,12 @@ constexpr const char* kStoreTile =
     QUADRA_TEXT("if (inside && x + j < dst_w) { write_dst(sum, x + j, y, b * dst_s + o); }\n");
 
 // `tiled`: the rows are several tiles of `pixels`, of which the last may go beyond the end.
-std::string Body(int bits, int pixels, bool tiled, bool wide, bool split) {
+std::string Body(int bits, int pixels, bool tiled, const RowVector& vector, bool split) {
   Text text(kBody);
-  text.Set("bits", bits).Set("pixels", pixels).Set("tiled", tiled);
+  text.Set("bits", bits).Set("pixels", pixels).Set("tiled", tiled).Set("split", split);
   text.Set("column", tiled ? "min(x + $i, dst_w - 1)" : "$i").Set("place", tiled ? "x + $i" : "$i");
-  text.Set("wide", wide).Set("lanes", wide ? 16 : 4).Set("split", split);
-  if (split) {
-    text.Set("store", FinishSplit(pixels, 1, tiled ? kStoreTile : kStoreRow));
-  } else {
-    text.Set("store", kHasCpuShapes && wide ? kStoreWide : kStore);
-  }
+  text.Set("tiles_first", vector.tiles_first).Set("types", vector.types).Set("lanes", vector.rows);
+  text.Set("store", split ? FinishSplit(pixels, 1, tiled ? kStoreTile : kStoreRow) : vector.store);
   return text.str();
 }
 
@@ -199,16 +191,15 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   kernel.Int("tiles", tiles);
   if (row_tiles > 1) kernel.Int("row_tiles", row_tiles);
   kernel.trips = matrix.words;
-  kernel.body = Body(matrix.stored->stored_bits(), pixels, row_tiles > 1, cpu, split_bits > 0);
+  kernel.body = Body(matrix.stored->stored_bits(), pixels, row_tiles > 1, vector, split_bits > 0);
   if (split_bits > 0) {
     kernel.Grid(tiles, in.b, matrix.blocks);
     AddSplit(split_bits, pixels, &kernel);
     return true;
   }
-  // A CPU goes through all rows with the weights of a block before it takes the next ones.
-  if (cpu) kernel.Grid(tiles, matrix.blocks, in.b);
+  if (vector.tiles_first) kernel.Grid(tiles, matrix.blocks, in.b);
   else kernel.Grid(matrix.blocks, tiles, in.b);
-  if (!cpu) SetGpuGroup(gpu, &kernel);
+  SetGroup(gpu, &kernel);
   return true;
 }
 

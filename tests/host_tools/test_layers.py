@@ -21,7 +21,7 @@ LAYERS: dict[str, set[str]] = {
     "ops": {"base", "graph", "device", "kernel", "tflite"},
     "passes": {"base", "graph", "ops/op.h"},
     "plan": {"base", "graph", "device", "kernel", "ops"},
-    "runtime": {"base", "device", "plan/plan_generated.h", "plan/dispatch_group.h"},
+    "runtime": {"base", "device", "plan/plan_generated.h", "plan/dispatch_group.h", "plan/weights.h"},
     "cache": {"base", "graph", "device", "plan"},
     "session": {"base", "cache", "graph", "device", "kernel", "passes", "ops", "plan", "runtime/backend.h"},
     "delegate": {"base", "cache", "graph", "device", "kernel", "tflite", "passes", "ops", "plan", "runtime", "session"},

@@ -10,10 +10,12 @@ namespace {
 // Sums of integer weights are stored as four slices.
 constexpr RowVector kSixteenRows = {
     16,
+    true,
     "#define sum16_t vec16\n",
-    QUADRA_TEXT("$for(i, pixels) vec4 four$i[4]; *(vec16*)four$i = a$i_0; "
-                "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
-                "{ write_dst(four$i[j], $i, y, b * dst_s + o * 4 + j); }\n"),
+    QUADRA_TEXT(
+        "$for(i, pixels) vec4 four$i[4]; *(vec16*)four$i = a$i_0; ${tiled:,if (x + $i < dst_w) }"
+        "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
+        "{ write_dst(four$i[j], $place, y, b * dst_s + o * 4 + j); }\n"),
 };
 
 // Which op has which kernel for which kind of target.
