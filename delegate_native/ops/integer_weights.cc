@@ -95,7 +95,7 @@ bool inside = z < blocks && GLOBAL_X < tiles;
 $end
 $if(!split)
 
-int o = GLOBAL_${tiles_first:X,Y}, t = GLOBAL_${tiles_first:Y,X}, b = GLOBAL_Z;
+int o = GLOBAL_${turned:X,Y}, t = GLOBAL_${turned:Y,X}, b = GLOBAL_Z;
 if (o >= blocks || t >= tiles || b >= dst_b) { return; }
 const int split = 0, splits = 1;
 $end
@@ -141,7 +141,7 @@ std::string Body(int bits, int pixels, bool tiled, const RowVector& vector, bool
   Text text(kBody);
   text.Set("bits", bits).Set("pixels", pixels).Set("tiled", tiled).Set("split", split);
   text.Set("column", tiled ? "min(x + $i, dst_w - 1)" : "$i").Set("place", tiled ? "x + $i" : "$i");
-  text.Set("tiles_first", vector.tiles_first).Set("types", vector.types).Set("lanes", vector.rows);
+  text.Set("turned", vector.tiles_first).Set("types", vector.types).Set("lanes", vector.rows);
   text.Set("store", split ? FinishSplit(pixels, 1, tiled ? kStoreTile : kStoreRow) : vector.store);
   return text.str();
 }
