@@ -22,6 +22,7 @@ _INTEGERS: dict[int, np.dtype[Any]] = {
     schema.TensorType.UINT8: np.dtype("u1"),
     schema.TensorType.INT16: np.dtype("<i2"),
     schema.TensorType.INT32: np.dtype("<i4"),  # biases; others have no scale
+    schema.TensorType.INT64: np.dtype("<i8"),  # biases next to activations of 16 bits
 }
 _BITS = {schema.TensorType.INT4: 4, schema.TensorType.INT2: 2}  # several numbers a byte, the first in the lowest bits
 _SCALES = {schema.TensorType.FLOAT16: "<f2", schema.TensorType.FLOAT32: "<f4"}  # of blocks

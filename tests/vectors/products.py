@@ -167,7 +167,7 @@ def _slice_from(name, whole, size, dtype="float32", begin="int32") -> Case:
         "SLICE",
         name,
         [Feed(whole, -9, 9, dtype=dtype), Feed((len(whole),), 0, room, dtype=begin)],
-        lambda m, x, at: m.op("SLICE", [x, at, np.int32(size)], size, "SliceOptions", output={"dtype": dtype}),
+        lambda m, x, at: m.op("SLICE", [x, at, np.asarray(size, begin)], size, "SliceOptions", output={"dtype": dtype}),
         lambda x, at: x[tuple(slice(int(a), int(a) + k) for a, k in zip(at, size))],
     )
 

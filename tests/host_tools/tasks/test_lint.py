@@ -26,6 +26,7 @@ def checkout(tmp_path, monkeypatch):
         "host_tools/__init__.py": "",
         "host_tools/clean.py": "X = 1\n",
         "tasks.py": "",
+        "quadra_tools/__init__.py": "",
         "delegate_native/python/quadra/__init__.py": "",
         "delegate_native/clean.cc": "int f(int x) { return x; }\n",
         "android_app/Clean.java": "class Clean {\n  int x;\n}\n",
