@@ -4,10 +4,7 @@ import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/**
- * The error of a run that does not finish: what was tried, what came back, what to
- * do next.
- */
+/** The error of a run that does not finish: what was tried, what came back, what to do next. */
 final class RunError extends Exception {
   private static final long serialVersionUID = 1;
 
