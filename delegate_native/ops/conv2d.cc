@@ -6,13 +6,15 @@
 //   weights or bias that are no constants  computed_weights.cc, ops of their own: see Import
 //   each group is one channel              depthwise_conv2d.cc; on PoCL cpu/wide_depthwise.cc for
 //                                          small windows and strides of one or two
-//   rows, weights stay integers            integer_weights.cc
+//   integer weights, few pixels or a large product
+//                                          integer_weights.cc: see KeepsIntegers
 //   3 x 3 windows, channels are many       winograd.cc
 //   PoCL                                   cpu/wide_conv.cc, but not for CONV_3D
 //   GPUs, llvmpipe                         conv_gpu.cc: AddGpuConv divides the channels into
-//                                          kernels, AddGpuPart makes one. Its tile is chosen by
-//                                          conv_tiles.cc (llvmpipe: cpu/serial_tiles.cc);
-//                                          split_sums.cc shares a sum within a group
+//                                          kernels, AddGpuPart makes one (of 1 x 1: kPixel). Its
+//                                          tile is chosen by conv_tiles.cc (llvmpipe:
+//                                          cpu/serial_tiles.cc); split_sums.cc shares a sum within
+//                                          a group
 //
 // FULLY_CONNECTED is imported as the same op. CONV_3D and, by phases (conv_phases.cc), the
 // transposed convolutions call AddConv, too. conv_weights.cc lays out the weights for all of them.

@@ -274,9 +274,7 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
-  const bool pixel = !conv.deep() && !conv.scattered() && conv.taps() == 1 &&
-                     window.stride_y * window.stride_x == 1 && window.pad_top == 0 &&
-                     window.pad_left == 0 && conv.in.w == conv.out.w && conv.in.h == conv.out.h;
+  const bool pixel = conv.pointwise();
   const bool as_row = buffers && pixel && conv.plane_as_row;
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();

@@ -1,7 +1,8 @@
 // An op: one file under ops/, three functions. Import reads the TFLite node, shape computes the
 // outputs' shapes from the inputs' (again whenever a model is resized), kernels makes the text.
 // A node is accepted when all three succeed for the target, and never otherwise. What passes and
-// verdicts must know of it are fields, too: no other file tells one op from the others by a list.
+// verdicts must know of it are fields, too. Passes that match a pattern name ops, and so does
+// keep_beyond_half.cc; no other file does.
 #ifndef QUADRA_OPS_OP_H_
 #define QUADRA_OPS_OP_H_
 

@@ -65,8 +65,10 @@ Range After(const Step& step) {
   if (op == "rsqrt") return step.operands[0] == Range::kHalf ? Range::kHalf : Range::kInverse;
   if (op == "select") return step.Largest(1);
   if (op == "clamp") return IsBounded(step.attributes) ? Range::kHalf : step.operands[0];
-  const bool keeps = IsAnyOf(
-      op, " add sub maximum minimum neg abs copy sqrt prelu leaky_relu squared_difference ");
+  const bool keeps =
+      IsAnyOf(op,
+              " add sub maximum minimum neg abs copy sqrt square squared_difference pow floor_div "
+              "floor ceil round prelu leaky_relu elu gelu gelu_tanh hard_swish ");
   return keeps ? step.Largest() : Range::kHalf;
 }
 

@@ -106,6 +106,19 @@ def _shares() -> Case:
                 lambda x: x / x.astype(np.float64).sum(-1, keepdims=True))  # fmt: skip
 
 
+def _through(op: str, kind: str = "") -> Case:
+    """An activation that passes large numbers on; two readers of each, so that each is a tensor."""
+
+    def build(m, x):
+        large = m.mul(x, np.float32(1e5))
+        passed = m.elementwise(op, large, kind=kind)
+        return m.mul(large, np.float32(1e-5)), m.mul(passed, np.float32(1e-5)), m.mul(passed, np.float32(2e-5))
+
+    return Case(
+        "half_range", f"through_{op.lower()}", [Feed((1, 3, 2, 9), 0.5, 3, step=0.25)], build, lambda x: (x, x, 2 * x)
+    )
+
+
 CASES = [
     *(_masked(f"{least:g}".replace("-", "minus_").replace("+", ""), least) for least in (-1e4, -1e9, -3.4e38)),
     *(
@@ -125,4 +138,7 @@ CASES = [
     _unit("large", 3000),
     _unit("tiny", 1e-3),
     _shares(),
+    *(_through(op) for op in ("ELU", "FLOOR", "CEIL", "ROUND")),
+    _through("GELU", "GeluOptions"),
+    _through("HARD_SWISH", "HardSwishOptions"),
 ]
