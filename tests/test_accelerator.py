@@ -34,7 +34,8 @@ def _python_reads(case) -> bool:
 
 # Whatever they are: every thirtieth one.
 CASES = [case for case in all_cases() if case.place == "gpu" and case.on_cpu][::30]
-CASES = [case for case in CASES if _python_reads(case)]
+# LiteRT itself leaves one of the buffers as it was where an output is listed twice (places/compiled_models.py refuses it).
+CASES = [case for case in CASES if _python_reads(case) and case.id != "graph-output_twice"]
 MODELS = ("face_detection_short_range", "mobilenet_v1_0.25_128_quant", "deeplabv3_257_mv_gpu")
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 
