@@ -114,7 +114,7 @@ def test_the_schedulers_restart_loses_nothing_and_repeats_nothing(cluster, suite
         threading.Timer(0.5, go_on.set).start()  # the run ends while nobody is there to hear of it
         time.sleep(1)
         cluster.start_scheduler()
-        runner.join(40)
+        runner.join(120)
         reconnected, sent = lab.reconnected, dict(lab.sent_bytes)
     (session,) = found
     assert reconnected >= 1 and not session.notes and [len(case.good) for case in session.cases] == [2] * 8
