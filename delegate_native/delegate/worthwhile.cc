@@ -150,7 +150,7 @@ bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const Mod
                        const KnownTensors& known, bool is_called,
                        const TfLiteDelegateParams* previews, int count,
                        std::vector<Verdict>* verdicts) {
-  // A model in one piece always runs on the GPU. A loop's body is entered again and again.
+  // A model in one piece has no cost to weigh. A loop's body is entered again and again.
   const bool is_whole =
       count == 1 && previews->nodes_to_replace->size == static_cast<int>(model.entries.size());
   if (is_whole && !is_called && options.min_nodes_per_partition == 0) return false;
