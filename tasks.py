@@ -494,19 +494,20 @@ def compare(c: Context, run: str = "latest", json: bool = False) -> None:
     iterable=["runs"],
     help={
         "runs": "Two runs of one model: each as `latest`, an id or a prefix of it, a model (its newest run), or a path.",
-        "top": "How many rows of each table of plans to show (0: all).",
+        "plans": "Also show what differs in the plans: kernels, dispatches, tensors.",
+        "top": "How many rows of each table to show (0: all).",
         "json": "Print one JSON document instead of tables: docs/run_folder.md.",
     },
 )
-def diff(c: Context, runs: list[str], top: int = 20, json: bool = False) -> None:
-    """Compare two runs: verdicts that changed, plans, outputs, times with effect size and confidence.
+def diff(c: Context, runs: list[str], plans: bool = False, top: int = 20, json: bool = False) -> None:
+    """Compare two runs: verdicts that changed, outputs, times with effect size and confidence, memory, plans.
 
     Exit status 1: a verdict, a plan or an output differs. Times do not count: `inv regress` judges these.
     """
     from host_tools.base import terminal
     from host_tools.tasks import run_diffs
 
-    if run_diffs.show(runs, top, json, terminal.console(), _find_run):
+    if run_diffs.show(runs, top, plans, json, terminal.console(), _find_run):
         raise Exit(code=1)
 
 
@@ -712,6 +713,7 @@ def overflow(
     help={
         "words": "A run is `latest` (which show takes by default), its id or a prefix of it, or a path.",
         "top": "How many rows of each table to show (default: all; of a diff 20).",
+        "largest": "show: dispatches and tensors with most bytes first (default: in the plan's order).",
         "map": "Also write a picture of the memory over time here, as .html or .svg (default: none).",
         "texts": "Also the lines that differ in kernels' texts.",
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
@@ -725,7 +727,7 @@ def overflow(
     },
 )
 def plan(
-    c: Context, words: list[str], top: int = 0, map: str = "", texts: bool = False, target: str = "",
+    c: Context, words: list[str], top: int = 0, largest: bool = False, map: str = "", texts: bool = False, target: str = "",
     precision: str = "f32", backend: str = "", out: str = "", cache: str = "", reader: str = "", library: str = "",
     json: bool = False,
 ) -> None:  # fmt: skip
@@ -737,7 +739,7 @@ def plan(
     from host_tools.base import terminal
     from host_tools.tasks import plans
 
-    options = plans.Options(top, map, texts, target, precision, backend, out, cache, reader, json)
+    options = plans.Options(top, largest, map, texts, target, precision, backend, out, cache, reader, json)
     status = plans.do(words, options, _file(library), terminal.console())
     if status:
         raise Exit(code=status)

@@ -67,8 +67,11 @@ def _holds(tensor: dict[str, Any], region: dict[str, Any]) -> bool:
     return bool(tensor["buffer"] == region["buffer"] and 0 <= beyond < tensor["bytes"])
 
 
-def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
-    """The plan as tables. top: at most so many dispatches and tensors; 0 is all."""
+def show(plan: dict[str, Any], console: Console, top: int = 0, by_bytes: bool = False) -> None:
+    """The plan as tables. top: at most so many dispatches and tensors; 0 is all.
+
+    by_bytes: the dispatches and tensors with most bytes first, else in the plan's order.
+    """
     kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
     words = [
         counted(len(plan["dispatches"]), "dispatch"),
@@ -84,21 +87,31 @@ def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
         f"(lower bound {size_text(plan['activation_bytes_lower_bound'])}), "
         f"constants {size_text(plan['constant_bytes'])}\n"
     )
-    _dispatches(plan, top).show(console)
+    _dispatches(plan, top, by_bytes).show(console)
     console.print()
     _buffers(plan).show(console)
     console.print()
-    _tensors(plan, top).show(console)
+    _tensors(plan, top, by_bytes).show(console)
 
 
-def _dispatches(plan: dict[str, Any], top: int) -> Table:
+def bytes_of(plan: dict[str, Any], dispatch: dict[str, Any]) -> int:
+    """Of the tensors and constants that it reads and writes, each once."""
+    used = {arg["index"] for arg in dispatch["args"] if arg["kind"] == "Buffer"}
+    return sum(plan["regions"][index]["bytes"] for index in used if 0 <= index < len(plan["regions"]))
+
+
+def _dispatches(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:
     table = Table([
-        text("dispatch"), text("kernel"), number("global"), number("local", 1), text("nodes", least=8), text("arguments"),
+        text("dispatch"), text("kernel"), number("bytes"), number("global"), number("local", 1), text("nodes", least=8),
+        text("arguments"),
     ])  # fmt: skip
-    for dispatch in plan["dispatches"][: top or None]:
+    rows = [(bytes_of(plan, dispatch), dispatch) for dispatch in plan["dispatches"]]
+    everything = max(sum(size for size, _ in rows), 1)
+    for size, dispatch in (sorted(rows, key=lambda row: -row[0]) if by_bytes else rows)[: top or None]:
         table.add_row(
             escape(dispatch["name"]),
             escape(dispatch["entry"]),
+            f"{size / everything:.1%}",
             "×".join(map(str, dispatch["global"])),
             "×".join(map(str, dispatch["local"])),
             ",".join(map(str, dispatch["nodes"])),
@@ -136,10 +149,12 @@ def _buffers(plan: dict[str, Any]) -> Table:
     return table
 
 
-def _tensors(plan: dict[str, Any], top: int) -> Table:
+def _tensors(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:
     figures = [number("b×h×w×c"), number("size"), word("place"), number("alive in dispatches")]
     table = Table([*figures, identifier("tensor")])  # some names have hundreds of letters
     placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
+    if by_bytes:
+        placed.sort(key=lambda tensor: -int(tensor["bytes"]))
     for tensor in placed[: top or None]:
         table.add_row(
             "×".join(map(str, tensor["shape"])),

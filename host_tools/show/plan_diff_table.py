@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, text
+from host_tools.base.text_table import Table, identifier, text
 from host_tools.judge.plan_diff import KernelDiff, Line, PlanDiff
 
 _MOST_LINES = 4000
@@ -16,7 +16,7 @@ def show(found: PlanDiff, console: Console, top: int = 20, texts: bool = False) 
     if found.equal:
         console.print(f"equal: {found.same_kernels} kernels, dispatches, tensors, memory and metadata")
         return
-    lines("words", found.words, console, 0)
+    lines("properties", found.words, console, 0)
     lines("memory", found.memory, console, 0)
     _kernels(found, console, texts)
     lines("dispatches", found.dispatches, console, top)
@@ -27,7 +27,7 @@ def lines(title: str, rows: Sequence[Line], console: Console, top: int) -> None:
     """A row per difference, at most `top` (0: all)."""
     if not rows:
         return
-    table = Table([text(title), text("A"), text("B")])
+    table = Table([identifier(title), text("A"), text("B")])  # tensors have names of hundreds of letters
     for line in rows[: top or None]:
         table.add_row(escape(line.what), escape(line.a or "–"), escape(line.b or "–"))
     table.show(console)

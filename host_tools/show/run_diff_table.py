@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, number, text, word
+from host_tools.base.units import counted
 from host_tools.judge.plan_diff import Line
 from host_tools.judge.regression import metrics
 from host_tools.record.printed import Change, DiffDocument, OutputPair, PlanChange, TimeChange
@@ -17,19 +18,23 @@ _ONE_LAUNCH = (
 )
 
 
-def show(found: DiffDocument, console: Console, top: int = 20) -> None:
-    """top: at most so many rows of each kind (0: all)."""
+def show(found: DiffDocument, console: Console, top: int = 20, plans: bool = False) -> None:
+    """Verdicts, outputs, times, memory, then what is otherwise in the plans: a line each, or with `plans` tables.
+
+    top: at most so many rows of each kind (0: all).
+    """
     for side, path, sentence in zip("AB", (found.a, found.b), found.verdicts):
         console.print(f"{side}  {path}\n   {sentence}", markup=False, soft_wrap=True)
     if found.conditions:
         console.print(f"[yellow]different conditions[/]: {escape(found.conditions)}", soft_wrap=True)
     console.print(f"{'the same' if found.same_delegate else 'different'} libquadra.so\n")
     _nodes(found, console, top)
-    _plans(found, console, top)
+    console.print()
     if found.outputs:
         _outputs(found.outputs, console)
     if found.times:
         _times(found.times, console)
+    _plans(found, console, top if plans else None)
 
 
 def _nodes(found: DiffDocument, console: Console, top: int) -> None:
@@ -39,25 +44,32 @@ def _nodes(found: DiffDocument, console: Console, top: int) -> None:
     plan_diff_table.lines("verdicts", rows, console, top)
 
 
-def _plans(found: DiffDocument, console: Console, top: int) -> None:
+def _plans(found: DiffDocument, console: Console, top: int | None) -> None:
     if found.plan_note:
         console.print(f"[yellow]plans[/]: {escape(found.plan_note)}")
     if not found.plans:
         console.print("plans: equal" if not found.plan_note else "plans: equal, as far as both are there")
     for plan in found.plans:
         _plan(plan, console, top)
-    console.print()
+    if found.plans and top is None:
+        console.print("[dim]--plans shows what differs in them[/]")
 
 
-def _plan(plan: PlanChange, console: Console, top: int) -> None:
-    console.print(f"plans of partition {plan.partition}: different; {plan.same_kernels} kernels are the same")
-    for title, changes in (
-        ("words", plan.words),
-        ("memory", plan.memory),
-        ("kernels", plan.kernels),
-        ("dispatches", plan.dispatches),
-        ("tensors", plan.tensors),
-    ):
+def _plan(plan: PlanChange, console: Console, top: int | None) -> None:
+    """top: None: only how much differs."""
+    kinds = (
+        ("properties", plan.words), ("kernels", plan.kernels), ("dispatches", plan.dispatches), ("tensors", plan.tensors),
+    )  # fmt: skip
+    counts = ", ".join(f"{title} {len(changes)}" for title, changes in kinds if changes)
+    console.print(
+        f"plans of partition {plan.partition}: different"
+        + (f" ({counts}); " if counts else "; ")
+        + f"{counted(plan.same_kernels, 'kernel')} the same"
+    )
+    plan_diff_table.lines("memory", _lines(plan.memory), console, top or 0)
+    if top is None:
+        return
+    for title, changes in kinds:
         plan_diff_table.lines(title, _lines(changes), console, top)
 
 

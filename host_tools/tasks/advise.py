@@ -38,6 +38,7 @@ class Advice:
     node: int
     op: str
     tensor: str  # its first output's name
+    share: float  # of the bytes that the graph's nodes read and write, as float32: those of this node
     reason: str
     rewrite: str
 
@@ -52,6 +53,7 @@ class Model:
         self.graph = self.cutter.graph
         self.ops = [node["op"] for node in facts["nodes"]]
         self.readers: dict[int, list[int]] = {}
+        self._traffic = [sum(map(self.bytes_of, self.tensors(index))) for index in range(len(self.ops))]
         for index in range(len(self.ops)):
             for tensor in self.inputs(index):
                 self.readers.setdefault(tensor, []).append(index)
@@ -62,6 +64,10 @@ class Model:
 
     def output(self, node: int) -> int:
         return int(self.graph.operators[node].outputs[0])
+
+    def tensors(self, node: int) -> list[int]:
+        """That it reads or writes."""
+        return [*self.inputs(node), *map(int, self.graph.operators[node].outputs)]
 
     def shape(self, tensor: int) -> list[int]:
         shape = self.graph.tensors[tensor].shape
@@ -80,23 +86,24 @@ class Model:
     def advice(self, kind: str, node: int, reason: str, rewrite: str) -> Advice:
         name = self.graph.tensors[self.output(node)].name or b""
         text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-        return Advice(kind, self.signature, node, self.ops[node], text, reason, rewrite)
+        share = self._traffic[node] / max(sum(self._traffic), 1)
+        return Advice(kind, self.signature, node, self.ops[node], text, share, reason, rewrite)
 
 
 def find(specs: Sequence[RunSpec], library: Path) -> tuple[list[Advice], str]:
-    """Everything, by signatures (a spec each), and in the order of the nodes of each kind; and why halves were not looked at,
-    if so."""
+    """Everything, by signatures (a spec each), the largest shares first; and why halves were not looked at, if so."""
     # What a split costs is said here, so that small partitions are kept for it.
     every = structs.replace(specs[0], options={**specs[0].options, "small_partitions_allowed": "1"})
     report, _ = support.ask(every, library)
     found, notes = [], []
     for spec in specs:
         model = Model(Path(spec.model.path).read_bytes(), spec.model.name, spec.signature)
-        found += [*_splits(model, report), *_moves(model, report), *_lanes(model, report), *_cheaper(model)]
+        one = [*_splits(model, report), *_moves(model, report), *_lanes(model, report), *_cheaper(model)]
         try:
-            found += _halves(model, overflow.ask(spec, lambda: library))
+            one += _halves(model, overflow.ask(spec, lambda: library))
         except QuadraError as error:
             notes.append(f"half precision of {spec.label} was not looked at: {error.tried}: {error.came_back}")
+        found += sorted(one, key=lambda advice: -advice.share)
     return found, "; ".join(notes)
 
 
@@ -190,9 +197,10 @@ def _halves(model: Model, ranges: schema.Ranges) -> Iterator[Advice]:
             continue
         node = row.node if row.node >= 0 else row.readers[0]
         largest = f"{float(row.largest):.6g}"
-        reason = f"'{row.name}' reaches {largest}; float16's maximum is {HALF_MAX:g}"
+        name = f"'{row.name}'" if row.node < 0 else "its result"
+        reason = f"{name} reaches {largest}; float16's maximum is {HALF_MAX:g}"
         if overflow.too_small(row):
-            reason = f"'{row.name}' is {largest} at most; half has few digits below {HALF_MIN:.1e}, and none below 3e-8"
+            reason = f"{name} is {largest} at most; half has few digits below {HALF_MIN:.1e}, and none below 3e-8"
         yield model.advice(
             "half",
             node,
@@ -223,12 +231,16 @@ def show(spec: RunSpec, found: list[Advice], note: str, console: Console) -> Non
         rows = [one for one in found if one.kind == kind]
         if not rows:
             continue
-        table = Table([number("node"), text("op"), identifier("tensor", 1), text("why"), text("instead")], title)
+        table = Table(
+            [number("node"), text("op"), identifier("tensor", 1), number("bytes"), text("why"), text("instead")], title
+        )
         for one in rows:
             node = f"{one.signature} {one.node}".strip()
-            table.add_row(*map(escape, (node, one.op, one.tensor, one.reason, one.rewrite)))
+            table.add_row(*map(escape, (node, one.op, one.tensor, f"{one.share:.1%}", one.reason, one.rewrite)))
         table.show(console)
         console.print()
+    if found:
+        console.print("[dim]bytes: the node's part of what all nodes read and write, as float32[/]")
     if note:
         console.print(f"[yellow]{escape(note)}[/]")
     if not found and not note:

@@ -27,6 +27,7 @@ class Options:
     """Those of the command line."""
 
     top: int = 0
+    largest: bool = False
     map: str = ""
     texts: bool = False
     target: str = ""
@@ -56,7 +57,7 @@ def _show(word: str, options: Options, console: Console) -> None:
     plans = named_plans.find(word)
     for plan in () if options.json else plans:
         console.print(str(plan.path), markup=False, soft_wrap=True)
-        plan_view.show(plan.value, console, options.top)
+        plan_view.show(plan.value, console, options.top, options.largest)
     if options.map:
         path = Path(options.map).expanduser()
         memory_map.write(plans, path)

@@ -301,7 +301,9 @@ def two_runs(folder: Path, console: Console) -> None:
 @case
 def advice(folder: Path, console: Console) -> None:
     reason = "a kernel of its own that only moves 123456789 numbers, 2.25 KiB"
-    rows = [advise.Advice(kind, "", 1234, "TRANSPOSE_CONV", LONG, reason, "a RESHAPE") for kind in ("split", "move")]
+    rows = [
+        advise.Advice(kind, "", 1234, "TRANSPOSE_CONV", LONG, 0.123, reason, "a RESHAPE") for kind in ("split", "move")
+    ]
     advise.show(run_folders.make(folder).spec(), rows, "", console)
 
 

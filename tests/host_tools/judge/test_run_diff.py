@@ -28,9 +28,9 @@ def side(tmp_path, *, plan=plans.PLAN, samples=None, error=0.0, **given):
     return judged.judge(folder)
 
 
-def shown(found: printed.DiffDocument) -> str:
+def shown(found: printed.DiffDocument, plans: bool = False) -> str:
     console = Console(width=200, file=io.StringIO())
-    run_diff_table.show(found, console)
+    run_diff_table.show(found, console, plans=plans)
     assert schema.unknown(printed.DiffDocument, schema.plain(found)) == []
     return " ".join(console.file.getvalue().split())
 
@@ -61,11 +61,13 @@ def test_each_difference_is_told(tmp_path):
     said = shown(found)
     for words in (
         "CPU: it is too large",
-        "plans of partition 0: different",
+        "plans of partition 0: different (properties 1)",
         "right WRONG different",
         "different conditions",
     ):
         assert words in said, words
+    assert said.index("WRONG") < said.index("plans of partition"), "what one asked comes first"
+    assert "target another" not in said and "another" in shown(found, plans=True)
 
 
 def test_times_have_an_effect_size_and_confidence_or_too_few_samples(tmp_path):

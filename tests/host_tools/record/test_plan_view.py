@@ -134,6 +134,21 @@ def test_the_tables_show_places_and_lifetimes(plan_bytes, tmp_path):
         assert word in text, word
 
 
+def test_the_largest_come_first_where_it_is_asked(plan_bytes, tmp_path):
+    plan = read(plan_bytes, tmp_path)
+    one = plan["dispatches"][0]
+    plan["dispatches"] = [{**one, "name": "nothing", "args": []}, one]
+    plan["tensors"] = [{**plan["tensors"][0], "name": f"t{size}", "bytes": size} for size in (8, 64)]
+    for largest, order in (
+        (False, ["nothing", one["name"], "t8", "t64"]),
+        (True, [one["name"], "nothing", "t64", "t8"]),
+    ):
+        console = Console(width=200, record=True, file=open("/dev/null", "w"))
+        plan_view.show(plan, console, by_bytes=largest)
+        said = console.export_text()
+        assert sorted(order, key=said.index) == order and "100.0%" in said
+
+
 def test_a_run_without_plans_says_so(tmp_path):
     with pytest.raises(Misuse, match="every node stayed on the CPU"):
         plan_view.of_run(run_folders.make(tmp_path))

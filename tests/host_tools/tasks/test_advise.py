@@ -79,6 +79,20 @@ def test_moves_lanes_and_halves(advice):
     assert set(reasons) == {2, 3} and "float16's maximum is 65504" in reasons[2] and "few digits" in reasons[3]
 
 
+def test_what_moves_most_bytes_comes_first(advice):
+    m = Model()
+    x, order = m.unary("EXP", m.input((1, 8, 4, 4))), np.array([0, 2, 1, 3], np.int32)
+    x = m.conv2d(
+        m.op("TRANSPOSE", [x, order], (1, 4, 8, 4), "TransposeOptions"), weights(64, 4), np.zeros(64, np.float32)
+    )
+    m.output(m.op("TRANSPOSE", [m.unary("EXP", x), order], (1, 8, 4, 64), "TransposeOptions"))
+    first, second = advice(m)["move"]
+    assert (first["node"], second["node"]) == (4, 1) and first["share"] > 10 * second["share"]
+    assert (
+        0.3 < first["share"] < 0.5
+    )  # 2 x 2048 of 2 x 128 + 2 x 128 + 128 + 256 + 64 + 2048 + 2 x 2048 + 2 x 2048 numbers
+
+
 @pytest.mark.parametrize("constant", [True, False])
 def test_gathering_is_replaced_only_where_its_indices_are_known(constant, advice):
     m = Model()
