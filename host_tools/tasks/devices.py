@@ -1,15 +1,19 @@
 """The words of `inv device`: list, start, stop, fault, faults."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, text, word
 from host_tools.phone.adb import choice
+from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.choice import Found
+from host_tools.phone.state import glance
+from host_tools.phone.state.glance import Glance
 from host_tools.virtual_device import faults, registry
 
 _DIED = "died"
@@ -47,26 +51,36 @@ def do(words: Sequence[str], options: Options, console: Console) -> None:
 def _list(given: Sequence[str], options: Options, console: Console) -> None:
     there = choice.found()
     there += [Found(one.serial, _DIED, virtual=True, name=one.name) for one in registry.records() if not one.alive()]
+    # One that somebody works with is left alone: it may be measuring.
+    free = [Device(one.serial, virtual=one.virtual) for one in there if one.state == choice.READY and not one.busy]
+    seen = glance.of_all(free)
     if options.json:
-        print(json.dumps([one.to_json() for one in there], indent=1))
+        nothing = Glance()
+        print(json.dumps([{**one.to_json(), **asdict(seen.get(one.serial, nothing))} for one in there], indent=1))
     elif not there:
         print(NONE)
     else:
-        table(there).show(console)
+        table(there, seen).show(console)
 
 
-def table(there: Sequence[Found]) -> Table:
-    """A row per device."""
-    made = Table([text("serial"), text("kind"), text("model", 1), text("state")])
+def table(there: Sequence[Found], seen: Mapping[str, Glance]) -> Table:
+    """A row per device. seen: of those that were asked, by serial."""
+    made = Table([
+        text("serial"), text("kind"), text("model", 1), text("Android", 1, 7), text("chip", 2), text("GPU", 1),
+        text("condition", 1), text("state"),
+    ])  # fmt: skip
     for one in there:
+        now = seen.get(one.serial, Glance())
         state = one.busy or _STATES.get(one.state, one.state).replace("NAME", one.name)
         kind = f"virtual: {one.name}" if one.virtual else "emulator" if one.serial.startswith("emulator-") else "phone"
-        made.add_row(*map(escape, (one.serial, kind, one.model, state)))
+        cells = (one.serial, kind, one.model, now.android, now.chip, now.gpu, now.condition(), state)
+        made.add_row(*map(escape, cells))
     return made
 
 
 def _start(given: Sequence[str], options: Options, console: Console) -> None:
     print(registry.start(options.name, planted=options.faults))
+    print(f"next: `./inv run MODEL --on {options.name}`; `./inv device stop` ends it", file=sys.stderr)
 
 
 def _stop(given: Sequence[str], options: Options, console: Console) -> None:

@@ -31,6 +31,7 @@ from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
 from host_tools.phone.adb.choice import Found
+from host_tools.phone.state.glance import Glance
 from host_tools.record import plan_view, profile, run_list, schema, verdicts
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
@@ -326,7 +327,12 @@ def connected_devices(folder: Path, console: Console) -> None:
         Found("192.168.178.123:5555", "unauthorized", "Pixel 9 Pro Fold"),
         Found("emulator-5554", "device", busy=LONG),
     ]
-    devices.table([*there, Found(HOSTILE, "device", virtual=True, name="a")]).show(console)
+    gpu = "Qualcomm, Adreno (TM) 740, OpenGL ES 3.2 V@0676.53 (GIT@c5a2b9f, I2ce7b2d6c1, 1698999999) (Date:11/03/23)"
+    seen = {
+        "emulator-5554": Glance("15", "SM8550", gpu, "severe", 48.5, 100),
+        HOSTILE: Glance(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 1e9, 0),
+    }
+    devices.table([*there, Found(HOSTILE, "device", virtual=True, name="a")], seen).show(console)
     devices.do(["faults"], devices.Options(), console)
 
 

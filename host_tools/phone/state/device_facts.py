@@ -31,14 +31,16 @@ _PROPERTIES = {
 }
 
 
-def of(device: Device) -> dict[str, Any]:
-    """The device's own words, cut to what a line can hold, and who it is for adb."""
+def names_of(device: Device) -> dict[str, Any]:
+    """Those of _PROPERTIES that it has, cut to what a line can hold."""
     known = device.properties()
-    found: dict[str, Any] = {"serial": device.serial, "virtual": bool(device.virtual)}
-    for word, names in _PROPERTIES.items():
-        value = next((known[name] for name in names if known.get(name)), "")
-        if value:
-            found[word] = adb_errors.shown(value, _LONGEST)
+    first = {word: next((known[name] for name in names if known.get(name)), "") for word, names in _PROPERTIES.items()}
+    return {word: adb_errors.shown(value, _LONGEST) for word, value in first.items() if value}
+
+
+def of(device: Device) -> dict[str, Any]:
+    """The device's own words, and who it is for adb."""
+    found: dict[str, Any] = {"serial": device.serial, "virtual": bool(device.virtual), **names_of(device)}
     found["abis"] = [abi for abi in str(found.get("abis", "")).split(",") if abi]
     asked = {
         "page_bytes": ["getconf", "PAGE_SIZE"],

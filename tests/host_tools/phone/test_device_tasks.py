@@ -4,12 +4,15 @@ import json
 
 import pytest
 
-from host_tools.phone.adb import choice
+from host_tools.base.errors import DeviceRefused
+from host_tools.phone.adb import choice, lock
 from host_tools.phone.adb.link import READY
+from host_tools.phone.state import glance
 from host_tools.places import where
 from host_tools.tasks import command_line
 from host_tools.virtual_device import registry
 from host_tools.virtual_device.device import VirtualDevice
+from tests.host_tools.phone.fake_device import FakeDevice
 
 
 @pytest.fixture
@@ -37,6 +40,29 @@ def test_devices_are_listed_with_their_names_and_states(capsys, phones):
     phones[1].faults.add("auth:unauthorized")
     status, out, _ = inv(capsys, "device", "list")
     assert status == 0 and "virtual: one" in out and "ready" in out and "allow USB debugging" in " ".join(out.split())
+
+
+def test_devices_that_are_free_say_how_they_are(capsys, phones):
+    """Not those that somebody works with, whose measurements a question would disturb."""
+    phones[0].faults.add("open.shell:hot")
+    with lock.lease(phones[1].serial, "measure"):
+        _, out, _ = inv(capsys, "device", "list", "--json")
+    one, two = json.loads(out)
+    assert (one["android"], one["thermal_status"], one["battery_percent"]) == ("14", "severe", 87)
+    assert one["celsius"] > 45 and one["busy"] == "" and two["busy"]
+    assert (two["android"], two["celsius"], two["battery_percent"]) == ("", None, None)
+    _, out, _ = inv(capsys, "device", "list")
+    assert "thermal status severe, 48 °C, battery 87 %" in " ".join(out.split())
+
+
+def test_a_gpu_is_named_as_its_driver_says(tmp_path):
+    drawn = "Build configuration: [sf]\n GLES: Qualcomm, Adreno (TM) 740, OpenGL ES 3.2 V@0676.53\n Uptime: 5\n"
+    device = FakeDevice({"dumpsys SurfaceFlinger": drawn, "dumpsys battery": "  level: 9\n  temperature: 310\n"})
+    found = glance.of(device)
+    assert found.gpu == "Qualcomm, Adreno (TM) 740, OpenGL ES 3.2 V@0676.53" and found.chip == "Tensor G3"
+    assert (found.celsius, found.battery_percent, found.condition()) == (31.0, 9, "31 °C, battery 9 %")
+    broken = FakeDevice({"dumpsys": DeviceRefused("a", "b", serial="fake:2", step="c")}, serial="fake:2")
+    assert glance.of_all([device, broken]) == {device.serial: found}
 
 
 def test_a_virtual_device_is_found_by_its_name(phones):

@@ -33,6 +33,7 @@ SENT: list[tuple[str, int, str]] = [
     (f"rm -f {STORE}/.part-1", 0, ""),
     ("dumpsys thermalservice", 0, r"(.*\n)*Thermal Status: 0\n(.*\n)*"),
     ("dumpsys battery", 0, r"(.*\n)*  level: 87\n(.*\n)*"),
+    ("dumpsys SurfaceFlinger", 20, ""),
     ("dumpsys power", 0, r"(.*\n)*  mWakefulness=Awake\n(.*\n)*"),
     ("settings get global stay_on_while_plugged_in", 0, "0\n"),
     ("svc power stayon true", 0, ""),
