@@ -39,12 +39,12 @@ Status Importer::Weights(int input, ValueId* value, Elements elements) {
     return Unsupported("its weights '%s' are uint8 for floats, and computed while the model runs",
                        NameOf(InputTensor(input)));
   }
+  if (HasInput(input) && IsConstant(input)) FindWeightsOfUint8(input);
   return Operand(input, value, elements);
 }
 
 Status Importer::Operand(int input, ValueId* value, Elements elements) {
   QUADRA_RETURN_IF_ERROR(CheckHas(input));
-  if (IsConstant(input)) FindWeightsOfUint8(input);
   return tensors_.Operand(InputIndex(input), elements, value);
 }
 

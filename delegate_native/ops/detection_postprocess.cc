@@ -1,0 +1,321 @@
+// TFLite_Detection_PostProcess, a custom op: the boxes that are found best, of an SSD's anchors. A
+// box is its anchor moved and scaled; its class is the one with the largest number, without the
+// background. The best box is taken, then the best one of those that do not overlap it, and so on:
+// of equal ones the first. Options are a map in a FlexBuffer. Results that no box is left for are
+// 0.
+#include <algorithm>
+#include <vector>
+
+#include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
+#include "delegate_native/ops/flex_map.h"
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3, 4));
+  const uint8_t* bytes = nullptr;
+  const size_t size = importer->CustomOptions(&bytes);
+  FlexMap options;
+  QUADRA_RETURN_IF_ERROR(options.Read(bytes, size));
+  int classes, kept, for_each;
+  std::vector<float> scales(4), limits(2);
+  QUADRA_RETURN_IF_ERROR(options.Size("max_detections", &kept));
+  QUADRA_RETURN_IF_ERROR(options.Size("max_classes_per_detection", &for_each));
+  QUADRA_RETURN_IF_ERROR(options.Size("num_classes", &classes));
+  QUADRA_RETURN_IF_ERROR(options.Float("y_scale", &scales[0]));
+  QUADRA_RETURN_IF_ERROR(options.Float("x_scale", &scales[1]));
+  QUADRA_RETURN_IF_ERROR(options.Float("h_scale", &scales[2]));
+  QUADRA_RETURN_IF_ERROR(options.Float("w_scale", &scales[3]));
+  QUADRA_RETURN_IF_ERROR(options.Float("nms_score_threshold", &limits[0]));
+  QUADRA_RETURN_IF_ERROR(options.Float("nms_iou_threshold", &limits[1]));
+  if (options.Flag("use_regular_nms")) {
+    return Unsupported("it selects for each class (use_regular_nms); the fast way is supported");
+  }
+  if (for_each != 1) return Unsupported("it gives %d classes of a box; 1 is supported", for_each);
+  for (float& scale : scales) {
+    if (!(scale > 0.0f)) return InvalidModel("a scale of its boxes is not above 0");
+    scale = 1.0f / scale;
+  }
+  ValueId encoded, scores, anchors;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &encoded));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &scores));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(2, &anchors));
+
+  Attributes decode, best, select;
+  decode.SetFloats("scales", std::move(scales));
+  const ValueId boxes =
+      importer->AddInnerNode("decode_boxes", {encoded, anchors}, std::move(decode));
+  best.SetInt("classes", classes);
+  const ValueId found = importer->AddInnerNode("best_class", {scores}, std::move(best));
+  select.SetInt("most", kept);
+  select.SetFloats("limits", std::move(limits));
+  const ValueId picks = importer->AddInnerNode("select_boxes", {boxes, found}, std::move(select));
+  importer->graph()->value(picks).element = Element::kInt32;
+  constexpr const char* kParts[] = {"box", "class", "score", "count"};
+  for (int i = 0; i < 4; ++i) {
+    Attributes part;
+    part.SetWord("part", kParts[i]);
+    QUADRA_RETURN_IF_ERROR(
+        importer->AddNodeFor(i, "selected_part", {i == 0 ? boxes : found, picks}, std::move(part)));
+  }
+  return Status();
+}
+
+Status InferBoxes(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  const Shape& anchors = graph->shape(node.inputs[1]);
+  Value& out = graph->value(node.outputs[0]);
+  if (in.rank != 3 || in.shape.h != 1 || in.shape.c < 4 || anchors.c != 4 ||
+      anchors.elements() != int64_t{4} * in.shape.w) {
+    return InvalidModel("its boxes are %s, its anchors %s", ToString(in.shape).c_str(),
+                        ToString(anchors).c_str());
+  }
+  out.shape = {1, 1, in.shape.w, 4};
+  out.rank = 3;
+  return Status();
+}
+
+// Centre and size are y, x, height, width; a box is its lower and upper ends, y before x.
+constexpr const char* kDecode = QUADRA_TEXT(R"(
+    sum4_t moved = read_src(x, y, s);
+    sum4_t anchor = read_anchors(x, y, s);
+    sum_t at_y = moved.x * scale_y * anchor.z + anchor.x;
+    sum_t at_x = moved.y * scale_x * anchor.w + anchor.y;
+    sum4_t size = exp(vec4(moved.z * scale_h, moved.w * scale_w, 0.0f, 0.0f));
+    sum_t high = 0.5f * size.x * anchor.z;
+    sum_t wide = 0.5f * size.y * anchor.w;
+    write_dst(vec4(at_y - high, at_x - wide, at_y + high, at_x + wide), x, y, s);
+)");
+
+Status DecodeKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                     KernelList* list) {
+  const std::vector<float>& scales = node.attributes.Floats("scales");
+  KernelDesc& desc = list->Add("decode_boxes");
+  desc.Read("src", node.inputs[0]);
+  desc.Read("anchors", node.inputs[1]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Float("scale_y", scales[0]);
+  desc.Float("scale_x", scales[1]);
+  desc.Float("scale_h", scales[2]);
+  desc.Float("scale_w", scales[3]);
+  LoopOverResults(context, graph.shape(node.outputs[0]), "", kDecode, &desc);
+  return Status();
+}
+
+// Of each anchor its best number, and the class that has it.
+Status InferBest(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  const int classes = node.attributes.Int("classes");
+  if (in.rank != 3 || in.shape.h != 1 || (in.shape.c != classes && in.shape.c != classes + 1)) {
+    return InvalidModel("it has %d classes, and numbers of %s", classes,
+                        ToString(in.shape).c_str());
+  }
+  Value& out = graph->value(node.outputs[0]);
+  out.shape = {1, 1, in.shape.w, 2};
+  out.rank = 3;
+  return Status();
+}
+
+constexpr const char* kBest = QUADRA_TEXT(R"(
+    float best = 0.0f;
+    int found = -1;
+    for (int i = 0; i < src_s; ++i) {
+      vec4 v = read_src(x, y, i);
+      for (int j = 0; j < min(4, src_c - i * 4); ++j) {
+        int c = i * 4 + j - background;
+        float n = lane(v, j);
+        if (c >= 0 && (found < 0 || n > best)) { best = n; found = c; }
+      }
+    }
+    write_dst(vec4(best, float(found), 0.0f, 0.0f), x, y, s);
+)");
+
+Status BestKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                   KernelList* list) {
+  const int channels = graph.shape(node.inputs[0]).c;
+  KernelDesc& desc = list->Add("best_class");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Int("background", channels - node.attributes.Int("classes"));
+  desc.trips = channels;
+  LoopOverResults(context, graph.shape(node.outputs[0]), "", kBest, &desc);
+  return Status();
+}
+
+Status InferSelected(Graph* graph, const Node& node) {
+  const Shape& boxes = graph->shape(node.inputs[0]);
+  const Shape& best = graph->shape(node.inputs[1]);
+  const int most = node.attributes.Int("most");
+  if (boxes.w != best.w) {
+    return InvalidModel("it has %d boxes, and numbers of %d", boxes.w, best.w);
+  }
+  Value& out = graph->value(node.outputs[0]);
+  out.shape = {1, 1, 1, most};
+  out.rank = 1;
+  return Status();
+}
+
+// Each work-item of a group has the anchors k * items + me, and a bit in shared memory for each:
+// whether it may still be taken. The results are one more than the places; 0: there is none.
+constexpr const char* kSelect = QUADRA_TEXT(R"(
+int me = LOCAL_X;
+for (int k = 0; k < words; ++k) { open[me * words + k] = 0; }
+for (int k = 0; k * items + me < src_w; ++k) {
+  int bit = read_best(k * items + me, 0, 0).x >= least ? 1 : 0;
+  open[me * words + k / 32] |= bit << (k % 32);
+}
+for (int found = 0; found < dst_c; ++found) {
+  sum_t most = 0.0f;
+  int at = -1;
+  for (int k = 0; k * items + me < src_w; ++k) {
+    sum_t n = read_best(k * items + me, 0, 0).x;
+    int is_open = (open[me * words + k / 32] >> (k % 32)) & 1;
+    if (is_open != 0 && (at < 0 || n > most)) { most = n; at = k * items + me; }
+  }
+  score[me] = most;
+  place[me] = at;
+  GROUP_BARRIER();
+  at = -1;
+  for (int i = 0; i < items; ++i) {
+    bool is_first = at < 0 || score[i] > most || (score[i] == most && place[i] < at);
+    if (place[i] >= 0 && is_first) { most = score[i]; at = place[i]; }
+  }
+  if (me == 0) { kept[found] = at + 1; }
+  GROUP_BARRIER();
+  sum4_t a = read_src(max(at, 0), 0, 0);
+  sum_t area = (a.z - a.x) * (a.w - a.y);
+  for (int k = 0; at >= 0 && k * items + me < src_w; ++k) {
+    sum4_t b = read_src(k * items + me, 0, 0);
+    sum_t other = (b.z - b.x) * (b.w - b.y);
+    sum_t both = max(min(a.z, b.z) - max(a.x, b.x), 0.0f) * max(min(a.w, b.w) - max(a.y, b.y), 0.0f);
+    bool overlaps = area > 0.0f && other > 0.0f && both > overlap * (area + other - both);
+    int bit = overlaps || k * items + me == at ? 1 : 0;
+    open[me * words + k / 32] &= ~(bit << (k % 32));
+  }
+}
+for (int i = me; i < dst_s; i += items) {
+  ivec4 v = ivec4(kept[i * 4], kept[i * 4 + 1], kept[i * 4 + 2], kept[i * 4 + 3]);
+  write_dst(v, 0, 0, i);
+}
+)");
+
+Status SelectKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                     KernelList* list) {
+  const int anchors = graph.shape(node.inputs[0]).w, most = node.attributes.Int("most");
+  const GpuInfo& gpu = *context.gpu;
+  int items = 64;
+  while (items > std::min(gpu.max_work_group_size, gpu.max_work_group[0])) items /= 2;
+  const int own = CeilDiv(anchors, items), words = CeilDiv(own, 32);
+  KernelDesc& desc = list->Add("select_boxes");
+  desc.Read("src", node.inputs[0]);
+  desc.Read("best", node.inputs[1]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Int("items", items);
+  desc.Int("words", words);
+  desc.Float("least", node.attributes.Floats("limits")[0]);
+  desc.Float("overlap", node.attributes.Floats("limits")[1]);
+  desc.shared.push_back({"score", "sum_t", items});
+  desc.shared.push_back({"place", "int", items});
+  desc.shared.push_back({"open", "int", items * words});
+  desc.shared.push_back({"kept", "int", CeilDiv(most, 4) * 4});
+  desc.trips = int64_t{most} * (2 * own + items);
+  desc.body = kSelect;
+  desc.Grid(items, 1, 1);
+  desc.Group(items, 1, 1);
+  return Status();
+}
+
+Status InferPart(Graph* graph, const Node& node) {
+  const std::string& part = node.attributes.Word("part");
+  const int kept = graph->shape(node.inputs[1]).c;
+  Value& out = graph->value(node.outputs[0]);
+  out.rank = part == "box" ? 3 : part == "count" ? 1 : 2;
+  out.shape = part == "box" ? Shape{1, 1, kept, 4} : Shape{1, 1, 1, part == "count" ? 1 : kept};
+  return Status();
+}
+
+// A kernel may be launched before there are picks, on whatever the memory holds.
+constexpr const char* kBox = QUADRA_TEXT(R"(
+    int at = int_lane(read_picks(0, 0, x / 4), x % 4);
+    vec4 v = read_src(min(max(at - 1, 0), src_w - 1), 0, 0);
+    if (at == 0) { v = vec4(0.0f); }
+    write_dst(v, x, y, s);
+)");
+constexpr const char* kLane = QUADRA_TEXT(R"(
+    ivec4 at = read_picks(0, 0, s);
+    vec4 v = vec4(0.0f);
+    for (int j = 0; j < 4; ++j) {
+      int i = int_lane(at, j);
+      float n = read_src(min(max(i - 1, 0), src_w - 1), 0, 0).$lane;
+      if (i > 0) { v = with_lane(v, j, n); }
+    }
+    write_dst(v, x, y, s);
+)");
+constexpr const char* kCount = QUADRA_TEXT(R"(
+    int n = 0;
+    for (int i = 0; i < picks_s; ++i) {
+      ivec4 is_there = is_less(ivec4(0), read_picks(0, 0, i));
+      n += is_there.x + is_there.y + is_there.z + is_there.w;
+    }
+    write_dst(vec4(float(n), 0.0f, 0.0f, 0.0f), x, y, s);
+)");
+
+Status PartKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                   KernelList* list) {
+  const std::string& part = node.attributes.Word("part");
+  KernelDesc& desc = list->Add("selected_part");
+  if (part != "count") desc.Read("src", node.inputs[0]);
+  desc.Read("picks", node.inputs[1]);
+  desc.Write("dst", node.outputs[0]);
+  const std::string body = part == "box" ? std::string(kBox)
+                           : part == "count"
+                               ? std::string(kCount)
+                               : std::string(Text(kLane).Set("lane", part == "score" ? "x" : "y"));
+  LoopOverResults(context, graph.shape(node.outputs[0]), "", body.c_str(), &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kDecodeBoxesOp;
+const Op kDecodeBoxesOp = {
+    .name = "decode_boxes",
+    .custom = "TFLite_Detection_PostProcess",
+    .attributes = QUADRA_TEXT("scales"),
+    .import = Import,
+    .shape = InferBoxes,
+    .kernels = DecodeKernels,
+};
+
+extern const Op kBestClassOp;
+const Op kBestClassOp = {
+    .name = "best_class",
+    .attributes = QUADRA_TEXT("classes"),
+    .shape = InferBest,
+    .kernels = BestKernels,
+};
+
+extern const Op kSelectBoxesOp;
+const Op kSelectBoxesOp = {
+    .name = "select_boxes",
+    .attributes = QUADRA_TEXT("most limits"),
+    .shape = InferSelected,
+    .kernels = SelectKernels,
+    .result = Result::kDeclared,
+    .jumps = true,
+    .makes_places = true,
+};
+
+extern const Op kSelectedPartOp;
+const Op kSelectedPartOp = {
+    .name = "selected_part",
+    .attributes = QUADRA_TEXT("part"),
+    .shape = InferPart,
+    .kernels = PartKernels,
+};
+
+}  // namespace quadra
