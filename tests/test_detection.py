@@ -5,9 +5,9 @@ import pytest
 from flatbuffers import flexbuffers
 
 from tests import cpu
-from tests.runs import BACKENDS
 from tests.delegate import options
 from tests.model_builder import Model
+from tests.runs import BACKENDS
 from tests.vectors.case import generator
 
 COUNT, CLASSES, MOST = 120, 4, 10
@@ -20,13 +20,19 @@ def detector() -> bytes:
     boxes = m.input((1, COUNT, 4), "uint8", scale=0.05, zero_point=128)
     scores = m.input((1, COUNT, CLASSES + 1), "uint8", scale=1 / 256, zero_point=0)
     anchors = m.const(numbers.integers(20, 255, (COUNT, 4)).astype(np.uint8), scale=0.004, zero_point=3)
-    options = dict(
-        max_detections=MOST, max_classes_per_detection=1, nms_score_threshold=1e-8, nms_iou_threshold=0.6,
-        num_classes=CLASSES, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0,
-    )  # fmt: skip
+    given = {
+        "max_detections": MOST, "max_classes_per_detection": 1, "nms_score_threshold": 1e-8, "nms_iou_threshold": 0.6,
+        "num_classes": CLASSES, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
+    }  # fmt: skip
     shapes = [(1, MOST, 4), (1, MOST), (1, MOST), (1,)]
-    given = bytes(flexbuffers.Dumps(options))
-    m.output(*m.op("TFLite_Detection_PostProcess", [boxes, scores, anchors], shapes, custom_options=given))
+    m.output(
+        *m.op(
+            "TFLite_Detection_PostProcess",
+            [boxes, scores, anchors],
+            shapes,
+            custom_options=bytes(flexbuffers.Dumps(given)),
+        )
+    )
     return m.bytes()
 
 

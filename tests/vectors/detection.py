@@ -52,12 +52,11 @@ def spread(centres: int, at_each: int) -> np.ndarray:
 
 def _case(name, anchors, classes, background, most, least, limit, boxes=(-0.5, 0.5), step=1 / 64, **more) -> Case:
     count = len(anchors)
-    options = dict(
-        max_detections=most, max_classes_per_detection=1, detections_per_class=100, use_regular_nms=False,
-        nms_score_threshold=least, nms_iou_threshold=limit, num_classes=classes,
-        y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0,
-    )  # fmt: skip
-    options.update(more.pop("options", {}))
+    options = {
+        "max_detections": most, "max_classes_per_detection": 1, "detections_per_class": 100, "use_regular_nms": False,
+        "nms_score_threshold": least, "nms_iou_threshold": limit, "num_classes": classes,
+        "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, **more.pop("options", {}),
+    }  # fmt: skip
 
     def build(m, boxes, scores):
         shapes = [(1, most, 4), (1, most), (1, most), (1,)]
