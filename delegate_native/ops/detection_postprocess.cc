@@ -3,11 +3,9 @@
 // background. The best box is taken, then the best one of those that do not overlap it, and so on:
 // of equal ones the first. Options are a map in a FlexBuffer. Results that no box is left for are
 // 0.
-#include <algorithm>
 #include <vector>
 
 #include "delegate_native/base/texts.h"
-#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/flex_map.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
@@ -55,10 +53,14 @@ Status Import(Importer* importer) {
   select.SetFloats("limits", std::move(limits));
   const ValueId picks = importer->AddInnerNode("select_boxes", {boxes, found}, std::move(select));
   importer->graph()->value(picks).element = Element::kInt32;
-  constexpr const char* kParts[] = {"box", "class", "score", "count"};
+  constexpr struct {
+    const char* name;
+    int rank;
+  } kParts[] = {{"box", 3}, {"class", 2}, {"score", 2}, {"count", 1}};
   for (int i = 0; i < 4; ++i) {
     Attributes part;
-    part.SetWord("part", kParts[i]);
+    part.SetWord("part", kParts[i].name);
+    part.SetInt("rank", kParts[i].rank);
     QUADRA_RETURN_IF_ERROR(
         importer->AddNodeFor(i, "selected_part", {i == 0 ? boxes : found, picks}, std::move(part)));
   }
@@ -146,139 +148,6 @@ Status BestKernels(const KernelContext& context, const Graph& graph, const Node&
   return Status();
 }
 
-Status InferSelected(Graph* graph, const Node& node) {
-  const Shape& boxes = graph->shape(node.inputs[0]);
-  const Shape& best = graph->shape(node.inputs[1]);
-  const int most = node.attributes.Int("most");
-  if (boxes.w != best.w) {
-    return InvalidModel("it has %d boxes, and numbers of %d", boxes.w, best.w);
-  }
-  Value& out = graph->value(node.outputs[0]);
-  out.shape = {1, 1, 1, most};
-  out.rank = 1;
-  return Status();
-}
-
-// Each work-item of a group has the anchors k * items + me, and a bit in shared memory for each:
-// whether it may still be taken. The results are one more than the places; 0: there is none.
-constexpr const char* kSelect = QUADRA_TEXT(R"(
-int me = LOCAL_X;
-for (int k = 0; k < words; ++k) { open[me * words + k] = 0; }
-for (int k = 0; k * items + me < src_w; ++k) {
-  int bit = read_best(k * items + me, 0, 0).x >= least ? 1 : 0;
-  open[me * words + k / 32] |= bit << (k % 32);
-}
-for (int found = 0; found < dst_c; ++found) {
-  sum_t most = 0.0f;
-  int at = -1;
-  for (int k = 0; k * items + me < src_w; ++k) {
-    sum_t n = read_best(k * items + me, 0, 0).x;
-    int is_open = (open[me * words + k / 32] >> (k % 32)) & 1;
-    if (is_open != 0 && (at < 0 || n > most)) { most = n; at = k * items + me; }
-  }
-  score[me] = most;
-  place[me] = at;
-  GROUP_BARRIER();
-  at = -1;
-  for (int i = 0; i < items; ++i) {
-    bool is_first = at < 0 || score[i] > most || (score[i] == most && place[i] < at);
-    if (place[i] >= 0 && is_first) { most = score[i]; at = place[i]; }
-  }
-  if (me == 0) { kept[found] = at + 1; }
-  GROUP_BARRIER();
-  sum4_t a = read_src(max(at, 0), 0, 0);
-  sum_t area = (a.z - a.x) * (a.w - a.y);
-  for (int k = 0; at >= 0 && k * items + me < src_w; ++k) {
-    sum4_t b = read_src(k * items + me, 0, 0);
-    sum_t other = (b.z - b.x) * (b.w - b.y);
-    sum_t both = max(min(a.z, b.z) - max(a.x, b.x), 0.0f) * max(min(a.w, b.w) - max(a.y, b.y), 0.0f);
-    bool overlaps = area > 0.0f && other > 0.0f && both > overlap * (area + other - both);
-    int bit = overlaps || k * items + me == at ? 1 : 0;
-    open[me * words + k / 32] &= ~(bit << (k % 32));
-  }
-}
-for (int i = me; i < dst_s; i += items) {
-  ivec4 v = ivec4(kept[i * 4], kept[i * 4 + 1], kept[i * 4 + 2], kept[i * 4 + 3]);
-  write_dst(v, 0, 0, i);
-}
-)");
-
-Status SelectKernels(const KernelContext& context, const Graph& graph, const Node& node,
-                     KernelList* list) {
-  const int anchors = graph.shape(node.inputs[0]).w, most = node.attributes.Int("most");
-  const GpuInfo& gpu = *context.gpu;
-  int items = 64;
-  while (items > std::min(gpu.max_work_group_size, gpu.max_work_group[0])) items /= 2;
-  const int own = CeilDiv(anchors, items), words = CeilDiv(own, 32);
-  KernelDesc& desc = list->Add("select_boxes");
-  desc.Read("src", node.inputs[0]);
-  desc.Read("best", node.inputs[1]);
-  desc.Write("dst", node.outputs[0]);
-  desc.Int("items", items);
-  desc.Int("words", words);
-  desc.Float("least", node.attributes.Floats("limits")[0]);
-  desc.Float("overlap", node.attributes.Floats("limits")[1]);
-  desc.shared.push_back({"score", "sum_t", items});
-  desc.shared.push_back({"place", "int", items});
-  desc.shared.push_back({"open", "int", items * words});
-  desc.shared.push_back({"kept", "int", CeilDiv(most, 4) * 4});
-  desc.trips = int64_t{most} * (2 * own + items);
-  desc.body = kSelect;
-  desc.Grid(items, 1, 1);
-  desc.Group(items, 1, 1);
-  return Status();
-}
-
-Status InferPart(Graph* graph, const Node& node) {
-  const std::string& part = node.attributes.Word("part");
-  const int kept = graph->shape(node.inputs[1]).c;
-  Value& out = graph->value(node.outputs[0]);
-  out.rank = part == "box" ? 3 : part == "count" ? 1 : 2;
-  out.shape = part == "box" ? Shape{1, 1, kept, 4} : Shape{1, 1, 1, part == "count" ? 1 : kept};
-  return Status();
-}
-
-// A kernel may be launched before there are picks, on whatever the memory holds.
-constexpr const char* kBox = QUADRA_TEXT(R"(
-    int at = int_lane(read_picks(0, 0, x / 4), x % 4);
-    vec4 v = read_src(min(max(at - 1, 0), src_w - 1), 0, 0);
-    if (at == 0) { v = vec4(0.0f); }
-    write_dst(v, x, y, s);
-)");
-constexpr const char* kLane = QUADRA_TEXT(R"(
-    ivec4 at = read_picks(0, 0, s);
-    vec4 v = vec4(0.0f);
-    for (int j = 0; j < 4; ++j) {
-      int i = int_lane(at, j);
-      float n = read_src(min(max(i - 1, 0), src_w - 1), 0, 0).$lane;
-      if (i > 0) { v = with_lane(v, j, n); }
-    }
-    write_dst(v, x, y, s);
-)");
-constexpr const char* kCount = QUADRA_TEXT(R"(
-    int n = 0;
-    for (int i = 0; i < picks_s; ++i) {
-      ivec4 is_there = is_less(ivec4(0), read_picks(0, 0, i));
-      n += is_there.x + is_there.y + is_there.z + is_there.w;
-    }
-    write_dst(vec4(float(n), 0.0f, 0.0f, 0.0f), x, y, s);
-)");
-
-Status PartKernels(const KernelContext& context, const Graph& graph, const Node& node,
-                   KernelList* list) {
-  const std::string& part = node.attributes.Word("part");
-  KernelDesc& desc = list->Add("selected_part");
-  if (part != "count") desc.Read("src", node.inputs[0]);
-  desc.Read("picks", node.inputs[1]);
-  desc.Write("dst", node.outputs[0]);
-  const std::string body = part == "box" ? std::string(kBox)
-                           : part == "count"
-                               ? std::string(kCount)
-                               : std::string(Text(kLane).Set("lane", part == "score" ? "x" : "y"));
-  LoopOverResults(context, graph.shape(node.outputs[0]), "", body.c_str(), &desc);
-  return Status();
-}
-
 }  // namespace
 
 extern const Op kDecodeBoxesOp;
@@ -297,25 +166,6 @@ const Op kBestClassOp = {
     .attributes = QUADRA_TEXT("classes"),
     .shape = InferBest,
     .kernels = BestKernels,
-};
-
-extern const Op kSelectBoxesOp;
-const Op kSelectBoxesOp = {
-    .name = "select_boxes",
-    .attributes = QUADRA_TEXT("most limits"),
-    .shape = InferSelected,
-    .kernels = SelectKernels,
-    .result = Result::kDeclared,
-    .jumps = true,
-    .makes_places = true,
-};
-
-extern const Op kSelectedPartOp;
-const Op kSelectedPartOp = {
-    .name = "selected_part",
-    .attributes = QUADRA_TEXT("part"),
-    .shape = InferPart,
-    .kernels = PartKernels,
 };
 
 }  // namespace quadra

@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess: boxes of anchors, and those that are found best without overlapping each other."""
+"""TFLite_Detection_PostProcess and NON_MAX_SUPPRESSION: the boxes that are found best without overlapping each other."""
 
 from __future__ import annotations
 
@@ -78,6 +78,39 @@ def _anywhere(name, count) -> np.ndarray:
     return places.astype(np.float32)
 
 
+def _suppression(version, name, count, most, least, limit, sigma=0.0, **more) -> Case:
+    """Boxes by any two corners; no score is there twice, for of equal ones the CPU takes any."""
+    corners = _anywhere(name, count)
+    corners[:, 2:] += corners[:, :2]
+    corners[1::3] = corners[1::3][:, [2, 1, 0, 3]]
+    scores = generator(f"suppression/{name}").permutation(count).astype(np.float32) / 64
+
+    def build(m, moved):
+        boxes = m.elementwise("ADD", moved, corners)
+        limits = [np.array(most, np.int32), *(np.array(n, np.float32) for n in (limit, least))]
+        outputs = [m.value((most,), "int32"), m.value((), "int32")]
+        if version == 5:
+            limits.append(np.array(sigma, np.float32))
+            outputs.insert(1, m.value((most,)))
+        return m.several(f"NON_MAX_SUPPRESSION_V{version}", [boxes, scores, *limits], outputs)
+
+    def reference(moved):
+        at = (moved + corners).astype(np.float64)
+        at = np.concatenate([np.minimum(at[:, :2], at[:, 2:]), np.maximum(at[:, :2], at[:, 2:])], 1)
+        is_open, taken = scores > np.float32(least), []
+        while is_open.any() and len(taken) < most:
+            taken.append(int(np.argmax(np.where(is_open, scores, -np.inf))))
+            is_open &= overlap(at[taken[-1]], at) < limit
+            is_open[taken[-1]] = False
+        places, found = np.zeros(most, np.int32), np.zeros(most, np.float32)
+        places[: len(taken)], found[: len(taken)] = taken, scores[taken]
+        count = np.array(len(taken), np.int32)
+        return (places, count) if version == 4 else (places, found, count)
+
+    feed = Feed((count, 4), -1 / 32, 1 / 32, step=1 / 256)
+    return Case(f"NON_MAX_SUPPRESSION_V{version}", name, [feed], build, reference, half=False, **more)
+
+
 CASES = [
     _case("apart", spread(12, 5), 6, 1, 10, 0.3, 0.5),
     _case("equal_numbers", spread(20, 2), 3, 1, 12, 0.1, 0.5, step=1 / 4),
@@ -89,4 +122,8 @@ CASES = [
     _case("none", spread(5, 2), 3, 1, 4, 1.5, 0.5, on_cpu=False),
     _case("for_each_class", spread(4, 2), 3, 1, 4, 0.3, 0.5, place="cpu", reason="use_regular_nms", on_cpu=False, options={"use_regular_nms": True}),
     _case("two_classes", spread(4, 2), 3, 1, 4, 0.3, 0.5, place="cpu", reason="it gives 2 classes", on_cpu=False, options={"max_classes_per_detection": 2}),
+    _suppression(4, "some", 100, 9, 0.5, 0.3),
+    _suppression(4, "few_are_left", 30, 20, 0.25, 0.1),
+    _suppression(5, "scores", 200, 12, 0.0, 0.5),
+    _suppression(5, "lowers_scores", 20, 4, 0.0, 0.5, sigma=0.5, place="cpu", reason="a sigma of 0.5", on_cpu=False),
 ]  # fmt: skip
