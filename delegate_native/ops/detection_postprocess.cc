@@ -108,7 +108,7 @@ Status DecodeKernels(const KernelContext& context, const Graph& graph, const Nod
   return Status();
 }
 
-// Of each anchor its best number, and the class that has it.
+// The best number of each anchor, and the class that has it.
 Status InferBest(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   const int classes = node.attributes.Int("classes");

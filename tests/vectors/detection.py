@@ -80,7 +80,8 @@ def _anywhere(name, count) -> np.ndarray:
 
 def _suppression(version, name, count, most, least, limit, sigma=0.0, **more) -> Case:
     """Boxes by any two corners; no score is there twice, for of equal ones the CPU takes any."""
-    corners = _anywhere(name, count)
+    apart = more.get("half", True)
+    corners = spread(count // 4, 4) if apart else _anywhere(name, count)
     corners[:, 2:] += corners[:, :2]
     corners[1::3] = corners[1::3][:, [2, 1, 0, 3]]
     scores = generator(f"suppression/{name}").permutation(count).astype(np.float32) / 64
@@ -107,8 +108,8 @@ def _suppression(version, name, count, most, least, limit, sigma=0.0, **more) ->
         count = np.array(len(taken), np.int32)
         return (places, count) if version == 4 else (places, found, count)
 
-    feed = Feed((count, 4), -1 / 32, 1 / 32, step=1 / 256)
-    return Case(f"NON_MAX_SUPPRESSION_V{version}", name, [feed], build, reference, half=False, **more)
+    feed = Feed((count, 4), -1 / 512 if apart else -1 / 32, 1 / 512 if apart else 1 / 32)
+    return Case(f"NON_MAX_SUPPRESSION_V{version}", name, [feed], build, reference, **more)
 
 
 CASES = [
@@ -122,8 +123,10 @@ CASES = [
     _case("none", spread(5, 2), 3, 1, 4, 1.5, 0.5, on_cpu=False),
     _case("for_each_class", spread(4, 2), 3, 1, 4, 0.3, 0.5, place="cpu", reason="use_regular_nms", on_cpu=False, options={"use_regular_nms": True}),
     _case("two_classes", spread(4, 2), 3, 1, 4, 0.3, 0.5, place="cpu", reason="it gives 2 classes", on_cpu=False, options={"max_classes_per_detection": 2}),
-    _suppression(4, "some", 100, 9, 0.5, 0.3),
-    _suppression(4, "few_are_left", 30, 20, 0.25, 0.1),
-    _suppression(5, "scores", 200, 12, 0.0, 0.5),
+    _suppression(4, "apart", 80, 9, 0.5, 0.5),
+    _suppression(4, "anywhere", 100, 9, 0.5, 0.3, half=False),
+    _suppression(4, "few_are_left", 28, 20, 0.25, 0.5),
+    _suppression(5, "scores", 120, 12, 0.0, 0.5),
+    _suppression(5, "scores_anywhere", 200, 12, 0.0, 0.5, half=False),
     _suppression(5, "lowers_scores", 20, 4, 0.0, 0.5, sigma=0.5, place="cpu", reason="a sigma of 0.5", on_cpu=False),
 ]  # fmt: skip
