@@ -3,7 +3,7 @@
 #
 #   check_models.sh QUADRA MODELS OUT [PLACE]
 #
-# QUADRA: a clone of Quadra. MODELS: a folder of .tflite files. OUT: a folder for reports.
+# QUADRA: a clone of Quadra, or the command `quadra` of the installed toolkit. MODELS: a folder of .tflite files. OUT: a folder for reports.
 # PLACE: as for --on: host (the default); virtual, from an APK on a virtual device, which takes longer to build; or all, on phones.
 #
 # QUADRA_CI_TARGET: the GPU that the models are for, a name from host_tools/request/targets (default: adreno-640).
@@ -17,7 +17,12 @@ if [ $# -lt 3 ]; then
   awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0" >&2
   exit 2
 fi
-quadra=$(realpath "$1") models=$(realpath "$2") out=$(realpath -m "$3") place=${4:-host}
+if [ -x "$1/inv" ]; then quadra=$(realpath "$1")/inv; else quadra=$(command -v "$1"); fi
+if [ -z "$quadra" ]; then
+  echo "error: find Quadra as $1: it is no clone and no command; next: name the folder of a clone, or install quadra-tools" >&2
+  exit 2
+fi
+models=$(realpath "$2") out=$(realpath -m "$3") place=${4:-host}
 target=${QUADRA_CI_TARGET:-adreno-640} most_on_cpu=${QUADRA_CI_CPU_NODES:-0}
 export QUADRA_RUNS_DIR=$out/runs QUADRA_HISTORY=${QUADRA_HISTORY:-$out/history.sqlite}
 mkdir -p "$out"
@@ -37,9 +42,9 @@ failed() { # failed STATUS WHAT
 
 for model in "${files[@]}"; do
   name=$(basename "$model" .tflite)
-  "$quadra/inv" support "$model" --target "$target" --max-cpu-nodes "$most_on_cpu" --json >"$out/$name.support.json" ||
+  "$quadra" support "$model" --target "$target" --max-cpu-nodes "$most_on_cpu" --json >"$out/$name.support.json" ||
     failed $? "support of $name on $target"
-  "$quadra/inv" run "$model" --on "$place" --runs 10 --junit "$out/run-$name.xml" || failed $? "run of $name"
+  "$quadra" run "$model" --on "$place" --runs 10 --junit "$out/run-$name.xml" || failed $? "run of $name"
 done
 
 # One cell per model. The first job saves what the others compare with; a result that is worse is not saved.
@@ -61,7 +66,7 @@ suite=$out/models.toml
   echo '[limits]'
   for metric in init first steady; do echo "$metric = { percent = 20, see = 50 }"; done
 } >"$suite"
-"$quadra/inv" regress "$suite" --on "$place" --baseline main --save main || failed $? "regression check"
+"$quadra" regress "$suite" --on "$place" --baseline main --save main || failed $? "regression check"
 sessions=("$QUADRA_RUNS_DIR"/regress-*)
 if [ ${#sessions[@]} -gt 0 ] && [ "${sessions[-1]}" -nt "$out/.regress" ]; then cp "${sessions[-1]}/junit.xml" "$out"; fi
 exit "$first"
