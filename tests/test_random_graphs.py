@@ -23,6 +23,7 @@ SLOW_RUNS = [
     Run("gles", "adreno-640"),
     Run("opencl", "generic"),
     Run("opencl", "adreno-640", "f32_f16"),
+    Run("opencl", "adreno-640", "f16"),
     Run("gles", "", "f16"),
     Run("gles", "adreno-640", "f16"),
 ]

@@ -12,9 +12,9 @@ constexpr const char* kBlock = QUADRA_TEXT(
     "layout(std430, binding = $n) ${read:writeonly,readonly} buffer $t_block { "
     "$stored $t_data[]; };\n");
 constexpr const char* kRow = QUADRA_TEXT(
-    "layout($stored, binding = $n) readonly uniform highp ${ints:,i}imageBuffer $t_data;\n");
+    "layout($stored, binding = $n) readonly uniform ${half:highp,mediump} ${ints:,i}imageBuffer $t_data;\n");
 constexpr const char* kGlImage = QUADRA_TEXT(
-    R"($if(read) layout(binding = $n) uniform highp ${ints:,i}sampler2D $t_data;
+    R"($if(read) layout(binding = $n) uniform ${half:highp,mediump} ${ints:,i}sampler2D $t_data;
 $if(!read) layout($stored, binding = $n) writeonly uniform highp ${ints:,i}image2D $t_data;
 )");
 
@@ -36,7 +36,9 @@ const NumberFormat kOpenCl[] = {
      QUADRA_TEXT("${plane:$t_data,($t_data + $row)}[$i] = $v"), "(X)", "P"},
     {P::kF32, M::kBuffer, C::kHalf, kPointer, "HALF4",
      QUADRA_TEXT("half4_at($t_data${plane:, + $row}, $i)"),
-     QUADRA_TEXT("put_half4($v, $t_data + $row, $i)"), "(X)", "(P)"},
+     QUADRA_TEXT("put_half4($v, $t_data + $row, $i)"), "(X)", "(P)",
+     QUADRA_TEXT("medium_at($t_data${plane:, + $row}, $i)"),
+     QUADRA_TEXT("put_medium($v, $t_data + $row, $i)")},
     {P::kF32, M::kBuffer, C::kInt8, kPointer, "char", "int($t_data[$i])"},
     {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", "int($t_data[$i])"},
     {P::kF32, M::kWideBuffer, C::kHalf, kPointer, "half",
@@ -44,7 +46,9 @@ const NumberFormat kOpenCl[] = {
     {P::kF32, M::kImage, C::kFloat, kClImage, "", kReadImage,
      QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), "(int2)($pixel)", "(P)"},
     {P::kF32, M::kImage, C::kHalf, kClImage, "", kReadImage,
-     QUADRA_TEXT("write_imagef($t_data, $i, half_rounded($v))"), "(int2)($pixel)", "(P)"},
+     QUADRA_TEXT("write_imagef($t_data, $i, half_rounded($v))"), "(int2)($pixel)", "(P)",
+     QUADRA_TEXT("read_imageh($t_data, PIXEL_SAMPLER, $i)"),
+     QUADRA_TEXT("write_imagef($t_data, $i, to_float($v))")},
 };
 // Numbers that come in may lie beyond half's range.
 const NumberFormat kGles[] = {

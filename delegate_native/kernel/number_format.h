@@ -37,6 +37,9 @@ struct NumberFormat {
   const char* write = "";   // a statement, which rounds as the memory asks
   const char* place = "";   // $i of X, Y, S
   const char* walk = "";    // $i of the place P
+  // The same of a medium4_t. Null: by a conversion.
+  const char* read_medium = nullptr;
+  const char* write_medium = nullptr;
 };
 
 const NumberFormat& FormatOf(Language language, Precision precision, MemoryKind memory, Cell cell);

@@ -107,6 +107,23 @@ vec4 log_of(vec4 v) {
 // Functions that few kernels call: a program has those that it uses. A null text is the other
 // language's.
 const PreludePart kPreludeParts[] = {
+    // Halves where a plan computes in half. A device without half arithmetic computes the same text
+    // with floats: a phone's plan is replayed there.
+    {"to_medium(", QUADRA_TEXT(R"(#if defined(cl_khr_fp16) && !defined(NO_HALFS)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+typedef half4 medium4_t;
+#define to_medium(v) convert_half4(v)
+#define medium_at(p, i) (p)[i]
+#define put_medium(v, p, i) (p)[i] = (v)
+#else
+typedef float4 medium4_t;
+#define to_medium(v) (v)
+#define medium_at(p, i) half4_at(p, i)
+#define put_medium(v, p, i) put_half4(v, p, i)
+#define read_imageh read_imagef
+#endif
+)"),
+     QUADRA_TEXT("#define medium4_t mediump vec4\n#define to_medium(v) (v)\n")},
     {"as_float4(", "",
      QUADRA_TEXT(
          "#define as_float4 intBitsToFloat\n#define as_int4 floatBitsToInt\n#define convert_float4 vec4\n")},
@@ -369,6 +386,15 @@ static inline vec4 requantize(vec4 v, float inverse, float scale, float low, flo
   return mix(min(max(v, vec4(low)), vec4(high)), v, is_nan(v));
 }
 )")},
+    {"bounded_medium(",
+     QUADRA_TEXT(
+         R"(static inline medium4_t bounded_medium(medium4_t v, float low, float high) {
+  medium4_t least = to_medium(vec4(low)), most = to_medium(vec4(high));
+  v = v < least ? least : v;
+  return v > most ? most : v;
+}
+)"),
+     QUADRA_TEXT("#define bounded_medium(v, low, high) bounded(v, low, high)\n")},
     {nullptr, nullptr, nullptr},
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
@@ -100,13 +101,23 @@ Renderer::Argument Renderer::ArgumentOf(const std::string& name, View view, bool
           FormatOf(dialect_.language, dialect_.precision, memory, cell)};
 }
 
-std::string Renderer::Fill(const Argument& arg, const char* text, const char* at) {
+std::string Renderer::Fill(const Argument& arg, const char* text, const char* at) const {
   Text made(text);
   made.Set("i", at).Set("row", "((S) * $t_h + (Y)) * $t_w").Set("pixel", "(X), (S) * $t_h + (Y)");
   made.Set("t", arg.name).Set("v", arg.slices ? "e_v" : "(VALUE)").Set("stored", arg.format.type);
   made.Set("lanes", arg.width == 1 ? "" : Format("%d", arg.width)).Set("one", arg.width == 1);
   made.Set("ints", arg.cell >= Cell::kInt).Set("read", arg.read).Set("slices", arg.slices);
+  made.Set("half", arg.cell == Cell::kHalf && ComputesHalf(dialect_.precision));
   return made.Set("plane", at == arg.format.place);
+}
+
+void Renderer::DefineMedium(const Argument& arg, const std::string& name, const char* macro,
+                            const char* at) {
+  const std::string word = Text(macro).Set("t", name);
+  if (!Uses(body_ + macros_, word.substr(0, word.find('(')))) return;
+  const char* const medium = arg.format.read_medium;
+  Define(name, macro,
+         medium ? Fill(arg, medium, at) : "to_medium(" + Fill(arg, arg.format.read, at) + ")");
 }
 
 void Renderer::AddArgument(RenderedArg::Kind kind, size_t index, View view, const Argument& arg) {
@@ -132,9 +143,13 @@ void Renderer::DeclareTensor(size_t i) {
     Define(tensor.name, slices ? "read_$t(X, Y, S)" : "read_$t(I)",
            Fill(arg, format.read, slices ? format.place : "I"));
     if (slices) DefineWalk(tensor.name, is_image, Fill(arg, format.read, format.walk));
+    if (slices) DefineMedium(arg, tensor.name, "fetch_medium_$t(P)", format.walk);
+    if (slices) DefineMedium(arg, tensor.name, "read_medium_$t(X, Y, S)", format.place);
   } else if (slices) {
     Define(tensor.name, "write_$t(VALUE, X, Y, S)",
-           WriteText(i, Fill(arg, format.write, format.place) + ";"));
+           WriteText(i, Fill(arg, format.write, format.place) + ";", /*medium=*/false));
+    if (BodyUses("write_medium_" + tensor.name))
+      Define(tensor.name, "write_medium_$t(VALUE, X, Y, S)", WriteMediumText(i, arg));
   } else {
     Define(tensor.name, "write_$t(VALUE, I)", Fill(arg, format.write, "I"));
   }
@@ -162,6 +177,7 @@ void Renderer::DeclareConstant(size_t i) {
     AddArgument(RenderedArg::Kind::kConstant, i, view, arg);
   }
   Define(constant.name, "read_$t(I)", Fill(arg, arg.format.read, index.c_str()));
+  DefineMedium(arg, constant.name, "read_medium_$t(I)", index.c_str());
 }
 
 void Renderer::DeclareInt(const std::string& name, int value) {
@@ -180,7 +196,7 @@ void Renderer::Define(const std::string& name, const char* macro, const std::str
 }
 
 void Renderer::DefineWalk(const std::string& name, bool is_image, const std::string& fetch) {
-  if (!Uses(body_, "fetch_" + name)) return;
+  if (!BodyUses("fetch_" + name) && !BodyUses("fetch_medium_" + name)) return;
   Text walk(is_image ? kWalkThroughImage : kWalkThroughBuffer);
   macros_ += walk.Set("t", name).Set("fetch", fetch).str();
   undefs_ += Text(kWalkEnds).Set("t", name).str();
@@ -199,19 +215,59 @@ std::string Renderer::CountLanes(size_t tensor) const {
       .Set("batches", shape.b > 1);
 }
 
-std::string Renderer::WriteText(size_t index, const std::string& store) const {
+std::string Renderer::WriteText(size_t index, const std::string& store, bool medium) const {
   const bool steps = HasSteps(index);
   const std::string lanes = CountLanes(index);
   Text text(
       QUADRA_TEXT("{ $type e_v = (VALUE); ${steps:,int e_x = (X); int e_y = (Y); }"
                   "${places:,int e_s = (S); }$merged$zeros$store }"));
-  text.Set("type", TypeOf(layouts_[index])).Set("ints", layouts_[index].is_int());
-  text.Set("steps", steps).Set("merged", steps ? OnOneLine(epilogue_) + " " : "");
+  text.Set("type", medium ? "medium4_t" : TypeOf(layouts_[index]));
+  text.Set("ints", layouts_[index].is_int()).Set("steps", steps);
+  text.Set("merged", !steps ? "" : medium ? MediumSteps() : OnOneLine(epilogue_) + " ");
   text.Set("places", steps || !lanes.empty()).Set("lanes", lanes).Set("store", store);
-  return text.Set("zeros", lanes.empty()
-                               ? ""
-                               : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
-                                             "${ints:,int_}with_zeros_from(e_v, e_c); } "));
+  return text.Set("zeros", lanes.empty() ? ""
+                           : medium ? QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = to_medium("
+                                                  "with_zeros_from(to_float(e_v), e_c)); } ")
+                                    : QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = "
+                                                  "${ints:,int_}with_zeros_from(e_v, e_c); } "));
+}
+
+std::string Renderer::WriteMediumText(size_t index, const Argument& arg) const {
+  const char* const store = arg.format.write_medium;
+  if (!store || (HasSteps(index) && MediumSteps().empty()))
+    return QUADRA_TEXT("write_$t(to_float(VALUE), X, Y, S)");
+  return WriteText(index, Fill(arg, store, arg.format.place) + ";", /*medium=*/true);
+}
+
+// The steps on halfs, where each is a sum, difference or product of tensors or a bound: those of
+// two halfs are exact but for the rounding of the result. Nothing else.
+std::string Renderer::MediumSteps() const {
+  const std::string steps = OnOneLine(epilogue_);
+  std::string made;
+  bool in_call = false;  // of a function whose other operands are floats
+  for (size_t at = 0; at < steps.size();) {
+    size_t end = at;
+    while (end < steps.size() && IsWordChar(steps[end])) ++end;
+    const std::string word = steps.substr(at, end - at);
+    at = end;
+    if (word.empty()) {
+      if (!strchr("=+-*();, ", steps[at])) return "";
+      if (steps[at] == ';') in_call = false;
+      made += steps[at++];
+    } else if (word.compare(0, 5, "read_") == 0) {
+      const size_t close = steps.find(')', at);
+      made += "read_medium_" + word.substr(5) + steps.substr(at, close + 1 - at);
+      at = close + 1;
+    } else if (word == "bounded") {
+      in_call = true;
+      made += "bounded_medium";
+    } else if (word == "e_v" || (in_call && word[0] == 'e')) {
+      made += word;
+    } else {
+      return "";
+    }
+  }
+  return made + " ";
 }
 
 const char* Renderer::Base(int axis) const {

@@ -50,7 +50,8 @@ class Renderer {
     return layout.is_int() ? "ivec4" : "vec4";
   }
   // The statement behind write_$t: the merged steps, zeros in the dead lanes, then the store.
-  std::string WriteText(size_t tensor, const std::string& store) const;
+  // medium: behind write_medium_$t.
+  std::string WriteText(size_t tensor, const std::string& store, bool medium) const;
   bool HasSteps(size_t tensor) const;
   // Declares e_c, the channels from e_s on, where the last slice has dead lanes.
   std::string CountLanes(size_t tensor) const;
@@ -85,7 +86,13 @@ class Renderer {
   Argument ArgumentOf(const std::string& name, View view, bool is_image, Cell cell, int width,
                       bool slices, bool read) const;
   // A text of its format, where an element's place is `at`.
-  static std::string Fill(const Argument& arg, const char* text, const char* at);
+  std::string Fill(const Argument& arg, const char* text, const char* at) const;
+  // The macro of a read as a medium4_t, where the text has it.
+  void DefineMedium(const Argument& arg, const std::string& name, const char* macro,
+                    const char* at);
+  // Behind write_medium_$t. The merged steps run on floats where some have no text for halfs.
+  std::string WriteMediumText(size_t tensor, const Argument& arg) const;
+  std::string MediumSteps() const;
   void AddArgument(RenderedArg::Kind kind, size_t index, View view, const Argument& arg);
   // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
   // is the text of a read at P.

@@ -34,11 +34,12 @@ struct Part {
 };
 
 // Finishes the sum of the grid's column `x` and slice o + `slice`.
-std::string WriteSum(const char* sum, const char* x, const char* slice, bool scattered,
-                     const Part& part) {
-  Text text("${add}write_dst($bounded, $place);");
+std::string WriteSum(const QuadTile& t, const char* sum, const char* x, const char* slice,
+                     bool scattered, const Part& part) {
+  Text text("${add}write_${half:,medium_}dst($bounded, $place);");
+  text.Set("half", t.in_half());
   text.Set("add", part.before >= 0 ? "$sum += read_before($place); " : "");
-  text.Set("bounded", Bounded(part.round, "$sum"));
+  text.Set("bounded", Bounded(part.round, t.in_half() ? "to_medium($sum)" : "$sum", t.in_half()));
   text.Set("place", scattered ? QUADRA_TEXT("($x) * step_x + first_x, y * step_y + first_y, "
                                             "b * dst_s + o + $slice")
                               : "$x, y, b * dst_s + o + $slice");
@@ -63,7 +64,7 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
                       const SerialTexts* serial) {
   if (t.split_bits > 0) {
     Text text(kWriteShared);
-    text.Set("write", WriteSum("sum", "x + j % $pixels", "j / $pixels", scattered, part));
+    text.Set("write", WriteSum(t, "sum", "x + j % $pixels", "j / $pixels", scattered, part));
     return FinishSplit(t.pixels, t.slices, text);
   }
   Text text(serial ? serial->writes : kWriteSlices);
@@ -71,11 +72,11 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
   if (serial) {
     text.Set("width", "grid_w").Set("results", kWriteSlices).Set("each", "$write\n");
     text.Set("moves", QUADRA_TEXT("$for(i, pixels) $if(i) $for(k, slices) a${i-1}_$k = a$i_$k;\n"));
-    return text.Set("write", WriteSum("a0_$k", "x + j", "$k", scattered, part));
+    return text.Set("write", WriteSum(t, "a0_$k", "x + j", "$k", scattered, part));
   }
   text.Set("each", kWritePixels);
   text.Set("exists", pixel ? "x$i > x${i-1}" : "x + $i < grid_w");
-  return text.Set("write", WriteSum("a$i_$k", pixel ? "x$i" : "x + $i", "$k", scattered, part));
+  return text.Set("write", WriteSum(t, "a$i_$k", pixel ? "x$i" : "x + $i", "$k", scattered, part));
 }
 
 // Adds what the input slices at p + q$i and on, times the weights from `at` to `end`, give to the
@@ -84,19 +85,44 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
 // A GPU keeps the sums in registers, and one vector of weights at a time.
 constexpr const char* kProducts = QUADRA_TEXT(R"(${read}p += slice;
 $for(n, 4*slices)
-w = read_weights(i + $n);
-$for(i, pixels) a$i_${n%slices} += v$i.${n/slices:x,y,z,w} * w;
+w = read_${half:,medium_}weights(i + $n);
+$for(i, pixels) ${half:a,h}$i_${n%slices} += v$i.${n/slices:x,y,z,w} * w;
 $end
 )");
 constexpr const char* kSharedLoop = QUADRA_TEXT(
     "int end = at + run;\n"
     "for (int i = at + split * $step; i < end; i += splits * $step) {\n$products}\n");
 
+// Sums of a block in half.
+constexpr const char* kHalf = QUADRA_TEXT(
+    R"($for(i, pixels) $for(k, slices) medium4_t h$i_$k = to_medium(vec4(0.0f));
+${sums}$for(i, pixels) $for(k, slices) a$i_$k += to_float(h$i_$k);
+)");
+constexpr const char* kHalfBlocks = QUADRA_TEXT(R"(int end = at + run;
+for (int j = at${split:, + split * $step}; j < end; j += ${split:,splits * }${step*8}) {
+int stop = min(j + ${split:,splits * }${step*8}, end);
+$half}
+)");
+constexpr const char* kHalfBlock =
+    QUADRA_TEXT("for (int i = j; i < stop; i += ${split:,splits * }$step) {\n$products}\n");
+
+std::string InHalf(const QuadTile& t, HalfSums which, const std::string& sums) {
+  if (t.half != which) return sums;
+  return Text(kHalf).Set("pixels", t.pixels).Set("slices", t.slices).Set("sums", sums);
+}
+
 std::string AddSlices(const QuadTile& t, const char* read, const SerialTexts* serial) {
   Text products(serial ? serial->products : kProducts);
-  products.Set("read", read).Set("pixels", t.pixels).Set("slices", t.slices);
+  products.Set("half", t.in_half()).Set("read", read);
+  products.Set("pixels", t.pixels).Set("slices", t.slices);
   products.Set("channels", t.channels > 0 ? t.channels : 4);
   const int step = 4 * t.slices;
+  if (t.half == HalfSums::kOfSlices) {
+    Text blocks(kHalfBlocks);
+    blocks.Set("half", kHalf).Set("sums", kHalfBlock).Set("products", products);
+    blocks.Set("split", t.split_bits > 0).Set("step", step);
+    return blocks.Set("pixels", t.pixels).Set("slices", t.slices);
+  }
   if (t.split_bits > 0) return Text(kSharedLoop).Set("step", step).Set("products", products);
   const char* const loop = !serial ? kLoop : t.channels > 0 ? serial->once : serial->loop;
   return (serial ? serial->end : "int end = at + run;\n") +
@@ -109,8 +135,8 @@ $for(i, pixels) $if(i) int x$i = min(x + $i, grid_w - 1);
 $for(i, pixels) src_at q$i = along_src(x$i);
 src_at p = at_src(0, y, first);
 $add)");
-constexpr const char* kReadPixels =
-    QUADRA_TEXT("$for(i, pixels) sum4_t v$i = fetch_src(p + q$i);\n");
+constexpr const char* kReadPixels = QUADRA_TEXT(
+    "$for(i, pixels) ${half:sum4_t v$i = fetch_src,medium4_t v$i = fetch_medium_src}(p + q$i);\n");
 
 // A row of the window, and a tap of it. Pixels outside are read inside and dropped: a branch costs
 // more.
@@ -129,8 +155,8 @@ src_at p = row;
 ${add}at = end;
 )");
 constexpr const char* kReadInside = QUADRA_TEXT(R"($for(i, pixels)
-sum4_t v$i = fetch_src(p + q$i);
-if (!in$i) { v$i = vec4(0.0f); }
+${half:sum4_t v$i = fetch_src,medium4_t v$i = fetch_medium_src}(p + q$i);
+if (!in$i) { v$i = ${half:vec4(0.0f),to_medium(vec4(0.0f))}; }
 $end
 )");
 
@@ -141,7 +167,7 @@ std::string Rows(const QuadTile& t, const char* loop, const char* inside, const 
   tap.Set("pixels", t.pixels).Set("add", AddSlices(t, kReadInside, serial));
   Text body(kRow);
   body.Set("inside", inside).Set("row", row);
-  body.Set("taps", Loop(loop, "kx", "0", "kx < kernel_x", 1, tap));
+  body.Set("taps", InHalf(t, HalfSums::kOfRow, Loop(loop, "kx", "0", "kx < kernel_x", 1, tap)));
   return Loop(loop, "ky", "0", "ky < kernel_y", 1, body);
 }
 
@@ -193,7 +219,7 @@ first += split;
 src_at slice = src_slice * splits;
 $end
 $if(!split) src_at slice = src_slice;
-$if(!serial) sum4_t w;
+$if(!serial) ${half:sum4_t,medium4_t} w;
 $for(i, pixels) $for(k, slices) sum4_t a$i_$k = read_bias(o + $k);
 $if(split) $for(i, pixels) $for(k, slices) if (split > 0) { a$i_$k = vec4(0.0f); }
 $sums$writes)");
@@ -207,13 +233,13 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   text.Set("beyond",
            QUADRA_TEXT("x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes}"));
   text.Set("serial", serial != nullptr).Set("pixel", pixel).Set("deep", conv.deep());
-  text.Set("batch", conv.out.b == 1);
+  text.Set("half", t.in_half()).Set("batch", conv.out.b == 1);
   text.Set("part", part.outs > 0).Set("matrices", conv.matrices > 1);
   text.Set("sources", static_cast<int>(part.slices));
   text.Set("source", part.slices == Slices::kOfGroups ? FindFirstSlice("o * 4")
                      : part.slices == Slices::kAll    ? "int first_s = 0;\n"
                                                       : "");
-  text.Set("sums", Sums(t, conv, pixel, serial));
+  text.Set("sums", InHalf(t, HalfSums::kAll, Sums(t, conv, pixel, serial)));
   return text.Set("writes", WriteSums(t, conv.scattered(), part, pixel, serial));
 }
 
@@ -270,6 +296,14 @@ Conv OnlyPart(Conv conv, const Part& part) {
   return conv;
 }
 
+// `slices`: of the source, that a work-item multiplies.
+HalfSums HalfSumsOf(const Conv& conv, int slices) {
+  const int row = conv.window.kernel_x * slices * 4;
+  return row > kMostHalfProducts                                         ? HalfSums::kOfSlices
+         : conv.deep() || conv.window.kernel_y * row > kMostHalfProducts ? HalfSums::kOfRow
+                                                                         : HalfSums::kAll;
+}
+
 void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
@@ -278,10 +312,14 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   const bool as_row = buffers && pixel && conv.plane_as_row;
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();
-  const QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv, part.count);
+  QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv, part.count);
   const int blocks = CeilDiv(part.outs > 0 ? part.outs : conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
+  const SerialTexts* const serial = CpuKernelsFor(*context.gpu).serial;
+  // Results that are quantised are those of the CPU's integers, and so exact.
+  if (context.computes_half() && !conv.bounds.round() && !serial)
+    tile.half = HalfSumsOf(conv, CeilDiv(part.count, 1 << tile.split_bits));
   const bool is_some = part.slices == Slices::kByInputs;
   const Conv own = is_some || part.outs > 0 ? OnlyPart(conv, part) : conv;
   part.round = own.bounds.round();
@@ -306,7 +344,7 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   kernel.Int("blocks", blocks);
   const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
   if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
-  kernel.body = QuadBody(tile, conv, part, pixel, CpuKernelsFor(*context.gpu).serial);
+  kernel.body = QuadBody(tile, conv, part, pixel, serial);
   kernel.trips = TripsOf(conv, CeilDiv(part.count, 1 << tile.split_bits));
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
   if (tile.split_bits > 0) AddSplit(tile.split_bits, tile.pixels * tile.slices, &kernel);

@@ -7,14 +7,20 @@
 
 namespace quadra {
 
+// What is added in half before floats take it over: all products of a result, those of a row of the
+// window, or those of some slices.
+enum class HalfSums : uint8_t { kNone, kAll, kOfRow, kOfSlices };
+
 // `pixels` neighbours of a row in `slices` slices; 2^split_bits work-items share the input
 // channels.
 struct QuadTile {
   int pixels, slices;
   int split_bits = 0;
   int channels = 0;  // of a source that is one slice, where the text is for as many (cpu/)
+  HalfSums half = HalfSums::kNone;
 
   constexpr QuadTile(int p, int s) : pixels(p), slices(s) {}
+  bool in_half() const { return half != HalfSums::kNone; }
 };
 
 // For a grid of w x h results from so many slices. `pixel`: each is made from one pixel of the

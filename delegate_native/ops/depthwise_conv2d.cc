@@ -110,24 +110,27 @@ std::string Body(bool many, bool round) {
 // Everything that a strip's pixels have in common.
 Text ForStrip(const Strip& strip, const char* text) {
   Text made(text);
+  made.Set("half", strip.in_half).Set("type", strip.in_half ? "medium4_t" : "sum4_t");
   made.Set("pixels", strip.pixels).Set("stride", strip.stride).Set("dilation", strip.dilation_y);
   return made.Set("taps", strip.taps);
 }
 
 // The products of one row of the window: each column is read once and used. Columns outside
 // are read inside and dropped.
-constexpr const char* kRow = QUADRA_TEXT(R"($for(k, taps) sum4_t w$k = read_weights(w + $k);
-sum4_t v;
+constexpr const char* kRow =
+    QUADRA_TEXT(R"($for(k, taps) $type w$k = read_${half:,medium_}weights(w + $k);
+$type v;
 ${columns}w += $taps;
 row += next_row;
 )");
-constexpr const char* kColumn =
-    QUADRA_TEXT("v = fetch_src(row + along_src(x$c));\nif (!in$c) { v = vec4(0.0f); }\n");
+constexpr const char* kColumn = QUADRA_TEXT(R"(v = fetch_${half:,medium_}src(row + along_src(x$c));
+if (!in$c) { v = ${half:vec4(0.0f),to_medium(vec4(0.0f))}; }
+)");
 
 std::string StripRow(const Strip& strip) {
   std::string text;
   for (int c : strip.Columns()) {
-    text += Text(kColumn).Set("c", c).str();
+    text += Text(kColumn).Set("c", c).Set("half", strip.in_half).str();
     for (int i = 0; i < strip.pixels; ++i) {
       for (int k = 0; k < strip.taps; ++k) {
         if (strip.Column(i, k) != c) continue;
@@ -148,7 +151,7 @@ int last = min(kernel_y, (src_h - sy + ${dilation-1}) / $dilation);
 int w = (o * kernel_y + first) * $taps;
 src_at row = at_src(0, sy + first * $dilation, z);
 src_at next_row = down_src($dilation);
-$for(i, pixels) sum4_t a$i = read_bias(o);
+$for(i, pixels) $type a$i = read_${half:,medium_}bias(o);
 $columns)");
 constexpr const char* kFindColumn =
     QUADRA_TEXT("int x$c = clamp(sx + $c, 0, src_w - 1); bool in$c = x$c == sx + $c;\n");
@@ -157,13 +160,14 @@ constexpr const char* kFindColumn =
 std::string WriteStrip(const Strip& strip, bool round, const SerialTexts* serial) {
   if (!serial) {
     Text write = ForStrip(strip, kWritePixels);
-    write.Set("exists", "x + $i < dst_w").Set("write", "write_dst($bounded, x + $i, y, z);");
-    return write.Set("bounded", Bounded(round, "a$i"));
+    write.Set("exists", "x + $i < dst_w")
+        .Set("write", "write_${half:,medium_}dst($bounded, x + $i, y, z);");
+    return write.Set("bounded", Bounded(round, "a$i", strip.in_half));
   }
   Text write = ForStrip(strip, serial->writes);
-  write.Set("width", "dst_w").Set("results", "write_dst($bounded, x + j, y, z);\n");
+  write.Set("width", "dst_w").Set("results", "write_${half:,medium_}dst($bounded, x + j, y, z);\n");
   write.Set("moves", QUADRA_TEXT("$for(i, pixels) $if(i) a${i-1} = a$i;\n"));
-  return write.Set("bounded", Bounded(round, "a0"));
+  return write.Set("bounded", Bounded(round, "a0", strip.in_half));
 }
 
 std::string StripBody(const Strip& strip, bool one_item, bool round, const SerialTexts* serial) {
@@ -181,8 +185,9 @@ std::string StripBody(const Strip& strip, bool one_item, bool round, const Seria
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
 // that share no column two are as good. Short rows are no multiple of three.
-Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
-  Strip strip = {4, window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y};
+Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window, bool in_half) {
+  Strip strip = {4,      window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y,
+                 in_half};
   if (const auto own = CpuKernelsFor(gpu).strip) {
     strip.pixels = own(strip, out.w);
     return strip;
@@ -199,12 +204,15 @@ Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
   return strip;
 }
 
-void MakeGpuDepthwise(const GpuInfo& gpu, const Shape& out, const Window& window, int multiplier,
-                      bool round, KernelDesc* kernel) {
+void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Window& window,
+                      int multiplier, bool round, KernelDesc* kernel) {
   constexpr int kMostTaps = 16;  // of a row: all of them are in the text
   kernel->trips = int64_t{window.kernel_y} * (window.kernel_x + 1);
   const int slices = out.slices() * out.b;
-  const Strip strip = StripFor(gpu, out, window);
+  const GpuInfo& gpu = *context.gpu;
+  const bool in_half =
+      !round && context.computes_half() && window.kernel_y * window.kernel_x <= kMostHalfProducts;
+  const Strip strip = StripFor(gpu, out, window, in_half);
   const bool in_strips = multiplier == 1 && strip.taps <= kMostTaps;
   kernel->body = in_strips ? StripBody(strip, out.b == 1, round, CpuKernelsFor(gpu).serial)
                            : Body(multiplier > 1, round);
@@ -243,7 +251,7 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   AddConvNumbers(conv, &kernel);
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
   if (!by_columns) {
-    MakeGpuDepthwise(*context.gpu, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
+    MakeGpuDepthwise(context, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
   }
   return Status();
 }

@@ -12,6 +12,7 @@ namespace quadra {
 // the dilation along y, is in the text.
 struct Strip {
   int pixels, taps, stride, dilation, dilation_y;
+  bool in_half;  // products and sums
 
   int Column(int pixel, int tap) const { return pixel * stride + tap * dilation; }
   // Those of the source that it reads.

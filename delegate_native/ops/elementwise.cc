@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
-write_dst(num4(0), x, y, s);
+${half:write_dst(num4(0),write_medium_dst(to_medium(vec4(0.0f))}, x, y, s);
 )");
 // Reads operand $t; $slice is a batch item's.
 constexpr const char* kReadShort = QUADRA_TEXT(R"(int $t_slice = $slice; $type $t_read = $type(0);
@@ -221,7 +221,7 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
   if (const auto own = CpuKernelsFor(*context.gpu).elementwise) {
     own(shape, &kernel);
   } else {
-    kernel.body = kPixel;
+    kernel.body = Text(kPixel).Set("half", context.computes_half() && IsFloat(out.element));
     kernel.Grid(shape.w, shape.h, shape.slices() * shape.b);
     kernel.Group(8, 4, 1);
   }
@@ -258,9 +258,10 @@ int TakeBounds(const Node& node, Bounds* bounds) {
   return static_cast<int>(taken);
 }
 
-std::string Bounded(bool round, const std::string& sum) {
-  return round ? "requantize(" + sum + ", inverse, scale, low, high)"
-               : "bounded(" + sum + ", low, high)";
+std::string Bounded(bool round, const std::string& sum, bool in_half) {
+  return round     ? "requantize(" + sum + ", inverse, scale, low, high)"
+         : in_half ? "bounded_medium(" + sum + ", low, high)"
+                   : "bounded(" + sum + ", low, high)";
 }
 
 Status AttachEpilogue(const KernelContext& context, const Graph& graph, const Node& node, int first,

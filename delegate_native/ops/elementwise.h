@@ -29,8 +29,8 @@ struct Bounds {
 };
 // The node's; returns how many steps that is.
 int TakeBounds(const Node& node, Bounds* bounds);
-// The expression of a vec4 within the bounds.
-std::string Bounded(bool round, const std::string& sum);
+// The expression of four numbers within the bounds; in_half: of a medium4_t.
+std::string Bounded(bool round, const std::string& sum, bool in_half = false);
 
 // Appends node.fused[first…] to the kernel's epilogue.
 Status AttachEpilogue(const KernelContext& context, const Graph& graph, const Node& node, int first,

@@ -181,7 +181,7 @@ Dialect KernelContext::DialectOf() const {
   Dialect dialect;
   dialect.language = gpu->api == Api::kGles ? Language::kGles : Language::kOpenCl;
   // Where half arithmetic is none, only storage is half.
-  const bool no_half = ComputesHalf(precision) && !gpu->supports_fp16;
+  const bool no_half = ComputesHalf(precision) && !computes_half();
   dialect.precision = no_half ? Precision::kF32F16 : precision;
   if (gpu->reads_buffers_as_images) {
     dialect.image_units = gpu->max_image_units;

@@ -38,6 +38,8 @@ struct KernelContext {
   static TensorLayout DenseLayout(const Value& value);
   // The same; float32: with that precision.
   KernelContext For(bool float32) const { return {gpu, float32 ? Precision::kF32 : precision}; }
+  // Whether texts have sums and products in half (docs/kernels.md).
+  bool computes_half() const { return ComputesHalf(precision) && gpu->supports_fp16; }
   // The language, and how the device wants it written.
   Dialect DialectOf() const;
 };

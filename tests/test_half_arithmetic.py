@@ -1,0 +1,141 @@
+"""Precision f16 computes in half where the device does: products, and sums of so many of them that floats need not take over.
+On OpenCL that is the row rusticl-26 of the table of drivers (PoCL has no cl_khr_fp16), on OpenGL ES Mesa's `mediump`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from host_tools.base.errors import ToolMissing
+from host_tools.drivers import driver_table
+from tests import cpu
+from tests.delegate import TOLERANCE, Quadra, options
+from tests.model_builder import Model
+from tests.vectors.case import generator
+
+# With images, with buffers, and where a single work-item is enough: there none share their sums.
+DEVICES = [
+    *(("opencl", target) for target in ("adreno-640", "mali-g76-buffers", "large-tiles")),
+    *(("gles", target) for target in ("adreno-640-gles", "mali-g76-gles", "large-tiles-gles")),
+]
+Made = tuple[bytes, np.ndarray]
+
+
+def convolution(
+    inputs: int, outputs: int, kernel: int, size: int, positive: bool = False, activation: str = "NONE"
+) -> Made:
+    draw = generator(f"half {inputs} {outputs} {kernel} {size}").normal
+    weights = (draw(size=(outputs, kernel, kernel, inputs)) / kernel / inputs**0.5).astype(np.float32)
+    feed = draw(size=(1, size, size, inputs)).astype(np.float32)
+    m = Model()
+    x = m.input(feed.shape)
+    bias = draw(size=outputs).astype(np.float32)
+    m.output(m.conv2d(x, abs(weights) if positive else weights, bias, activation=activation))
+    return m.bytes(), abs(feed) if positive else feed
+
+
+def depthwise(channels: int, kernel: int, size: int, stride: int = 1) -> Made:
+    draw = generator(f"half {channels} {kernel} {size}").normal
+    m = Model()
+    x = m.input((1, size, size, channels))
+    weights, bias = draw(size=(1, kernel, kernel, channels)), draw(size=channels)
+    y = m.depthwise_conv2d(
+        x, weights.astype(np.float32), bias.astype(np.float32), stride=(stride, stride), activation="RELU6"
+    )
+    m.output(y)
+    return m.bytes(), draw(size=(1, size, size, channels)).astype(np.float32)
+
+
+def residual() -> Made:
+    """Sums and products that are merged into a convolution, and by themselves."""
+    draw = generator("half residual").normal
+    m = Model()
+    x = m.input((1, 9, 10, 6))
+    weights, bias = draw(size=(6, 1, 1, 6)).astype(np.float32), draw(size=6).astype(np.float32)
+    y = m.add(m.conv2d(x, weights, bias), x, activation="RELU")
+    m.output(m.mul(m.max_pool2d(y, (3, 3)), y))
+    return m.bytes(), draw(size=(1, 9, 10, 6)).astype(np.float32)
+
+
+def ones(inputs: int) -> Made:
+    """A sum of ones: in half it stops at 2048."""
+    m = Model()
+    x = m.input((1, 4, 4, inputs))
+    m.output(m.conv2d(x, np.ones((8, 1, 1, inputs), np.float32), np.zeros(8, np.float32)))
+    return m.bytes(), np.ones((1, 4, 4, inputs), np.float32)
+
+
+CASES = {
+    "few channels": convolution(64, 48, 1, 14),
+    "many channels": convolution(1280, 32, 1, 7, positive=True),
+    "one pixel": convolution(2048, 12, 1, 1),
+    "first layer": convolution(3, 16, 3, 20, activation="RELU6"),
+    "rows of a window": convolution(7, 10, 5, 9),
+    "blocks of a window": convolution(40, 16, 3, 12),
+    "depthwise": depthwise(10, 5, 17, stride=2),
+    "depthwise with a large window": depthwise(8, 7, 15),
+    "merged steps": residual(),
+    "ones": ones(4096),
+}
+
+
+@pytest.fixture(scope="module")
+def on(quadra, library):
+    """on(backend): the worker on a driver that computes in half. Skips where it is not there."""
+    started: list[Quadra] = []
+
+    def worker(backend: str) -> Quadra:
+        if backend == "gles":
+            return quadra
+        if not started:
+            driver = next(one for one in driver_table.DRIVERS if one.name == "rusticl-26")
+            try:
+                started.append(Quadra(library, driver.enter()))
+            except ToolMissing as error:
+                pytest.skip(f"not tried: {error}")
+        return started[0]
+
+    yield worker
+    for one in started:
+        one.close()
+
+
+def run(quadra, made: Made, target: str, backend: str, precision: str, **given: str) -> np.ndarray:
+    outcome = quadra.run(made[0], [made[1]], **options(target, backend, precision=precision, **given))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    return outcome.outputs[0][0]
+
+
+@pytest.mark.parametrize(("backend", "target"), DEVICES)
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_computed_in_half_is_right(on, name, backend, target):
+    [expected] = cpu.run(CASES[name][0], [CASES[name][1]])
+    found = run(on(backend), CASES[name], target, backend, "f16")
+    extent = np.ptp(expected) or abs(expected).max()
+    assert abs(found - expected).max() <= TOLERANCE["f16"] * extent / 3  # half storage alone: up to 1.3e-3
+
+
+@pytest.mark.parametrize(("backend", "target"), DEVICES)
+@pytest.mark.parametrize("name", ["few channels", "first layer", "rows of a window", "depthwise"])
+def test_half_means_half(on, name, backend, target):
+    """Else the results would be those of half storage, to the bit."""
+    stored, computed = (run(on(backend), CASES[name], target, backend, one) for one in ("f32_f16", "f16"))
+    assert (stored != computed).any()
+
+
+@pytest.mark.parametrize("target", ["adreno-640", "mali-g76-buffers"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_phones_kernels_compute_with_floats_where_the_driver_has_no_half(quadra, name, target):
+    """As `inv replay` runs a phone's plan on PoCL."""
+    [expected] = cpu.run(CASES[name][0], [CASES[name][1]])
+    found = run(quadra, CASES[name], target, "opencl", "f16")
+    extent = np.ptp(expected) or abs(expected).max()
+    assert abs(found - expected).max() <= TOLERANCE["f16"] * extent / 3
+
+
+@pytest.mark.parametrize(("backend", "target"), DEVICES)
+def test_nodes_in_float32_are_read_as_halfs(on, backend, target):
+    made = CASES["merged steps"]
+    [expected] = cpu.run(made[0], [made[1]])
+    found = run(on(backend), made, target, backend, "f16", float32_nodes="2")
+    assert abs(found - expected).max() <= TOLERANCE["f16"] * np.ptp(expected) / 3
