@@ -69,7 +69,11 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("shared_constant_bytes").Number(static_cast<int64_t>(session.shared_constant_bytes()));
   json->Key("plan_bytes").Number(static_cast<int64_t>(session.plan_bytes()));
   json->Key("cache").Text(session.cached());
-  json->Key("copied_bytes").Number(session.copied_bytes());
+  const CopiedBytes copied = session.copied_bytes();
+  json->Key("copied_bytes").Number(copied.all());
+  json->Key("copied_inputs_bytes").Number(copied.inputs);
+  json->Key("copied_outputs_bytes").Number(copied.outputs);
+  json->Key("copied_states_bytes").Number(copied.states);
   json->Key("notes").BeginArray();
   for (const std::string& note : session.notes()) json->Text(note);
   json->EndArray();

@@ -27,6 +27,7 @@ struct Value {
   bool float32 = false;   // its floats are kept as such, whatever the plan's precision
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
   bool dense = false;     // in memory as the interpreter has it, not in slices of four channels
+  int memory_of = -1;     // the dense value in whose memory this one lies, too; -1: its own
   int copy_of = 0;  // one more than the number of the model's tensor whose copy it is; 0: of none
 };
 

@@ -8,10 +8,10 @@ namespace {
 using Kind = TensorLayout::Kind;
 using View = RenderedArg::View;
 
-int64_t TexelsOf(const TensorLayout& layout) {
+int64_t TexelsOf(const TensorLayout& layout, int width) {
   const Shape& s = layout.shape;
   if (layout.is_bytes()) return (s.elements() + 3) / 4;
-  return layout.kind == Kind::kDenseBuffer ? s.elements() : int64_t{s.b} * s.slices() * s.h * s.w;
+  return width == 1 ? s.elements() : int64_t{s.b} * s.slices() * s.h * s.w;
 }
 
 // Hands out a device's units, one argument after the other.
@@ -66,11 +66,11 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
   Binder binder(dialect, &bindings);
   for (size_t i = 0; i < layouts.size(); ++i) {
     const bool image = layouts[i].kind == Kind::kSlicesImage2d;
-    const int width = layouts[i].kind == Kind::kDenseBuffer ? 1 : 4;
+    const int width = desc.tensors[i].dense ? 1 : 4;
     bindings.tensors.push_back(
         image ? View::kMemory
-              : binder.Buffer(desc.tensors[i].access == Access::kRead, TexelsOf(layouts[i]), width,
-                              layouts[i].is_int() ? Cell::kInt : layouts[i].cell));
+              : binder.Buffer(desc.tensors[i].access == Access::kRead, TexelsOf(layouts[i], width),
+                              width, layouts[i].is_int() ? Cell::kInt : layouts[i].cell));
   }
   int64_t joined_texels = 0;
   for (int i : bindings.joined) joined_texels += desc.constants[static_cast<size_t>(i)].floats / 4;

@@ -32,6 +32,7 @@ struct TensorArg {
   std::string name;
   int tensor = -1;  // id in the plan: a graph's value, or one made for the kernel
   Access access = Access::kRead;
+  bool dense = false;  // a body that asks for its numbers one by one
 };
 
 struct ConstantArg {
@@ -103,6 +104,14 @@ struct KernelDesc {
   void Constant(std::string_view arg, int width, int64_t floats,
                 Function<std::vector<float>()> pack) {
     constants.push_back({std::string(arg), width, floats, false, false, std::move(pack)});
+  }
+  void ReadDense(std::string_view arg, int tensor) {
+    Read(arg, tensor);
+    tensors.back().dense = true;
+  }
+  void WriteDense(std::string_view arg, int tensor) {
+    Write(arg, tensor);
+    tensors.back().dense = true;
   }
   // A short constant.
   void Constant(std::string_view arg, std::vector<float> data, int width = 4) {

@@ -53,7 +53,7 @@ const NumberFormat kOpenCl[] = {
 // Numbers that come in may lie beyond half's range.
 const NumberFormat kGles[] = {
     {P::kF16, M::kBuffer, C::kFloat, kBlock,
-     QUADRA_TEXT("${read*one-ints:,highp }${ints*2+one:vec4,float,ivec4,int}"), "$t_data[$i]",
+     QUADRA_TEXT("${read-slices-ints:,highp }${ints*2+one:vec4,float,ivec4,int}"), "$t_data[$i]",
      "$t_data[$i] = $v", "$row + (X)", "P"},
     {P::kF32, M::kBuffer, C::kFloat, kBlock, QUADRA_TEXT("${ints*2+one:vec4,float,ivec4,int}"),
      "$t_data[$i]", "$t_data[$i] = $v", "$row + (X)", "P"},

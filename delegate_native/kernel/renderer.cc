@@ -55,6 +55,10 @@ constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $t_at
 #undef fetch_$t
 )");
 
+// Where four neighbours of a dense tensor lie, in fours.
+constexpr const char* kDensePlace = QUADRA_TEXT(
+    "(${batches:(Y),((S) / $t_s * $t_h + (Y))} * $t_w + (X)) * $t_s + (S)${batches:, % $t_s}");
+
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
 }  // namespace
@@ -132,14 +136,22 @@ void Renderer::AddArgument(RenderedArg::Kind kind, size_t index, View view, cons
 void Renderer::DeclareTensor(size_t i) {
   const TensorArg& tensor = desc_.tensors[i];
   const TensorLayout& layout = layouts_[i];
-  const bool slices = layout.kind != Kind::kDenseBuffer, read = tensor.access == Access::kRead;
+  const bool slices = !tensor.dense, read = tensor.access == Access::kRead;
+  const bool lies_dense = slices && layout.kind == Kind::kDenseBuffer;
   const bool is_image = layout.kind == Kind::kSlicesImage2d;
   const View view = ViewOf(bindings_.tensors[i]);
-  const Argument arg =
-      ArgumentOf(tensor.name, view, is_image, layout.cell, slices ? 4 : 1, slices, read);
+  const Argument arg = ArgumentOf(tensor.name, view, is_image, layout.cell, slices ? 4 : 1,
+                                  slices && !lies_dense, read);
   const NumberFormat& format = arg.format;
   AddArgument(RenderedArg::Kind::kTensor, i, view, arg);
-  if (read) {
+  if (lies_dense) {
+    // As it comes in in slices: see ToSlices.
+    const bool half = StoresHalf(dialect_.precision) && !layout.is_int();
+    Text place(kDensePlace);
+    place.Set("batches", layout.shape.b > 1);
+    const std::string four = Fill(arg, format.read, place.str().c_str());
+    Define(tensor.name, "read_$t(X, Y, S)", half ? "within_half(" + four + ")" : four);
+  } else if (read) {
     Define(tensor.name, slices ? "read_$t(X, Y, S)" : "read_$t(I)",
            Fill(arg, format.read, slices ? format.place : "I"));
     if (slices) DefineWalk(tensor.name, is_image, Fill(arg, format.read, format.walk));

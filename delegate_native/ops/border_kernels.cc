@@ -41,7 +41,7 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
   const Shape& shape = made.shape;
   const bool dequantize = node.attributes.Has("scale");
   KernelDesc kernel(dequantize ? node.op : "to_slices");
-  kernel.Read("src", node.inputs[0]);
+  kernel.ReadDense("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
   const char *type = "num4", *vector = type, *value = "v";
   if (dequantize) {
@@ -70,7 +70,7 @@ KernelDesc FromSlices(const KernelContext& context, const Graph& graph, const No
   const bool quantize = node.attributes.Has("scale");
   KernelDesc kernel(quantize ? node.op : "from_slices");
   kernel.Read("src", node.inputs[0]);
-  kernel.Write("dst", node.outputs[0]);
+  kernel.WriteDense("dst", node.outputs[0]);
   const char *from = "read_src", *to = "";
   if (quantize) {
     from = "to_int(requantize(read_src";

@@ -56,10 +56,10 @@ Status InferSlice(Graph* graph, const Node& node) {
 
 // The starts are the lanes of one pixel, in the order of the model's axes: `rank` of them.
 constexpr const char* kStart = QUADRA_TEXT(R"(
-    int batch = s / dst_s;
-    int first = (s - batch * dst_s) * 4;
+    int batch = s / ${grid}_s;
+    int first = (s - batch * ${grid}_s) * 4;
     ivec4 at = read_start(0, 0, 0);
-    ivec4 room = ivec4(src_b - ${part}_b, src_h - ${part}_h, src_w - ${part}_w, src_c - ${part}_c);
+    ivec4 room = ivec4(${whole}_b - ${part}_b, ${whole}_h - ${part}_h, ${whole}_w - ${part}_w, ${whole}_c - ${part}_c);
     int from_c = min(max(int_lane(at, rank - 1), 0), room.w);
     int from_x = rank > 1 ? min(max(int_lane(at, rank - 2), 0), room.z) : 0;
     int from_y = rank > 2 ? min(max(int_lane(at, rank - 3), 0), room.y) : 0;
@@ -90,16 +90,43 @@ constexpr const char* kUpdate = QUADRA_TEXT(R"(
     write_dst(v, x, y, s);
 )");
 
+// The rest of a dense result is there already.
+constexpr const char* kInPlace = QUADRA_TEXT(R"(
+    num4 v = read_part(x, y, s);
+    int i = (((batch + from_b) * dst_h + y + from_y) * dst_w + x + from_x) * dst_c + first + from_c;
+    write_dst(v.x, i);
+    if (first + 1 < part_c) { write_dst(v.y, i + 1); }
+    if (first + 2 < part_c) { write_dst(v.z, i + 2); }
+    if (first + 3 < part_c) { write_dst(v.w, i + 3); }
+)");
+
+Status InPlaceKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                      KernelList* list) {
+  const Shape& part = graph.shape(node.inputs[1]);
+  KernelDesc& desc = list->Add("update_in_place");
+  desc.Read("part", node.inputs[1]);
+  desc.Read("start", node.inputs[2]);
+  desc.WriteDense("dst", node.outputs[0]);
+  desc.Int("rank", graph.value(node.outputs[0]).rank);
+  const std::string pixel =
+      Text(kStart).Set("part", "part").Set("whole", "dst").Set("grid", "part").str() + kInPlace;
+  Loops loops = {{"part_w", "part_h", "part_s * part_b"}, "", pixel.c_str()};
+  LoopOver(context, part.w, part.h, part.slices() * part.b, loops, &desc);
+  return Status();
+}
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const bool updates = node.inputs.size() > 2;
+  if (graph.value(node.outputs[0]).dense) return InPlaceKernels(context, graph, node, list);
   KernelDesc& desc = list->Add(node.op.c_str());
   desc.Read("src", node.inputs[0]);
   if (updates) desc.Read("part", node.inputs[1]);
   desc.Read("start", node.inputs.back());
   desc.Write("dst", node.outputs[0]);
   desc.Int("rank", graph.value(node.inputs[0]).rank);
-  std::string pixel = Text(kStart).Set("part", updates ? "part" : "dst");
+  std::string pixel =
+      Text(kStart).Set("part", updates ? "part" : "dst").Set("whole", "src").Set("grid", "dst");
   pixel += updates ? kUpdate : kSlice;
   LoopOverResults(context, graph.shape(node.outputs[0]), "", pixel.c_str(), &desc);
   return Status();

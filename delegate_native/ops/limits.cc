@@ -68,6 +68,16 @@ class Check {
                           : "a smaller input helps";
   }
 
+  // By read_NAME alone, four neighbours at once.
+  bool ReadsDense(size_t i) const {
+    const TensorArg& arg = desc_.tensors[i];
+    const auto has = [&](const std::string& word) {
+      return desc_.body.find(word) != std::string::npos;
+    };
+    return arg.access == Access::kRead && layouts_[i].shape.c % 4 == 0 && !layouts_[i].is_bytes() &&
+           !has(arg.name + "_lanes") && !has("fetch_" + arg.name);
+  }
+
   // Any tensor may become an input or output of a partition, which is dense floats in a buffer.
   Status Tensors() const {
     for (size_t i = 0; i < layouts_.size(); ++i) {
@@ -76,6 +86,9 @@ class Check {
       const std::string what = "tensor '" + desc_.tensors[i].name + "' " + ToString(s);
       const int64_t quads = int64_t{s.b} * s.slices() * s.h * s.w;
       const bool in_slices = layout.kind == Kind::kSlicesBuffer;
+      if (layout.kind == Kind::kDenseBuffer && !desc_.tensors[i].dense && !ReadsDense(i)) {
+        return Unsupported("kernel %s reads slices only", desc_.name.c_str());
+      }
       const int64_t dense = s.elements() * 4;
       const int64_t kept = in_slices ? quads * (layout.half() ? 8 : 16) : 0;
       QUADRA_RETURN_IF_ERROR(Bytes(what, std::max(dense, kept), Helps(kept > dense)));

@@ -40,6 +40,9 @@ void HoldFloat32(const std::string& list, Graph* graph);
 // After all others, for the planner: the graph's inputs and outputs become dense values
 // (Value::dense), which nodes of their own bring to the others and back.
 void AddBorders(Graph* graph);
+// After AddBorders: outputs that are updated inputs lie in their memory (Value::memory_of). `fits`
+// says which nodes can read dense values; it is there. Returns how many outputs do.
+int UpdateInPlace(Graph* graph, const Fits& fits);
 // After AddBorders: each of the graph's `tensors` that a node stores is also copied
 // (Value::copy_of).
 void CopyTensors(Graph* graph);

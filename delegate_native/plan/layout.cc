@@ -72,6 +72,7 @@ Layout::Layout(const KernelContext& context, const Graph& graph, const std::vect
       tensor.layout = context_.LayoutOf(value);
       tensor.constant = value.constant;
       tensor.copy_of = value.copy_of;
+      tensor.memory_of = value.memory_of;
       tensors_.push_back(std::move(tensor));
     }
   }
@@ -188,6 +189,10 @@ void Layout::PlaceIo() {
   int copies = -1;  // the buffer of all of them
   for (PlacedTensor& tensor : tensors_) {
     if (tensor.layout.kind != Kind::kDenseBuffer) continue;
+    if (tensor.memory_of >= 0) {
+      tensor.region = RegionOf(tensor.memory_of);
+      continue;
+    }
     int buffer = copies;
     if (!tensor.copy_of || buffer < 0) {
       buffer = static_cast<int>(buffers_.size());

@@ -48,7 +48,7 @@ class Layout {
     int first = -1, last = -1;
     int region = -1;
     int64_t bytes = 0;
-    int copy_of = 0;
+    int copy_of = 0, memory_of = -1;
   };
   // A constant, or an operand that is one: made when the buffer is written.
   struct Piece {

@@ -87,8 +87,8 @@ class Executable {
   }
   // Begins an inference; see Events::done.
   virtual Status Start(Events*) { return Unsupported("this backend waits for its kernels"); }
-  // How much of the last inference's inputs and outputs was copied from and to the host.
-  virtual int64_t copied_bytes() const { return 0; }
+  // By the last inference: from and to the host, and states from one memory to another.
+  virtual CopiedBytes copied_bytes() const { return {}; }
   // Microseconds that a dispatch whose group is free takes with another group, on whatever its
   // memory holds after a Run; 0: the driver does not take the group; below: it failed.
   virtual float Time(unsigned, const Group&) { return 0.0f; }

@@ -40,8 +40,31 @@ Ports<PlanPort> PortsOf(const fb::Plan& plan) {
   };
   add(plan.inputs(), &ports.inputs);
   add(plan.outputs(), &ports.outputs);
+  for (PlanPort& input : ports.inputs) {
+    for (size_t i = 0; i < ports.outputs.size() && ports_of[input.buffer] == 2; ++i) {
+      if (ports.outputs[i].buffer != input.buffer) continue;
+      input.state = static_cast<int>(i);
+      ports_of[input.buffer] = 1;
+    }
+  }
   ports.ForEach([&](PlanPort& port) { port.is_own &= ports_of[port.buffer] == 1; });
   return ports;
+}
+
+CopiedBytes CopiedBytesOf(const Ports<PlanPort>& ports) {
+  CopiedBytes copied;
+  const auto bytes = [](const PlanPort& port) {
+    return port.is_copied ? static_cast<int64_t>(port.bytes) : 0;
+  };
+  for (const PlanPort& output : ports.outputs) copied.outputs += bytes(output);
+  for (const PlanPort& input : ports.inputs) {
+    const bool is_state = input.state >= 0;
+    (is_state ? copied.states : copied.inputs) += bytes(input);
+    const int64_t out = is_state ? bytes(ports.outputs[static_cast<size_t>(input.state)]) : 0;
+    copied.states += out;
+    copied.outputs -= out;
+  }
+  return copied;
 }
 
 Status BindObjects(const PortObjects& objects,
@@ -61,6 +84,7 @@ Status BindObjects(const PortObjects& objects,
       void* object = i < given.size() ? given[i] : nullptr;
       const Status status = object ? check((*to)[i], object) : Status();
       (*to)[i].bound = status.ok() ? object : nullptr;
+      (*to)[i].is_copied = !(*to)[i].bound;
       if (first.ok() && !status.ok()) {
         first = Status(status.code(),
                        Format("the buffer for %s %zu: %s", kind, i, status.message().c_str()));

@@ -3,6 +3,7 @@
 #define QUADRA_RUNTIME_PORTS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "delegate_native/base/lean/function.h"
@@ -44,9 +45,20 @@ struct PortObjects : Ports<void*> {
 struct PlanPort {
   unsigned buffer = 0;  // of the plan
   size_t offset = 0, bytes = 0;
-  bool is_own = false;  // its buffer serves no other tensor: an object can take the buffer's place
-  void* bound = nullptr;  // the object that has
+  // Its buffer serves no other tensor but the other one of a state: an object can take its place.
+  bool is_own = false;
+  int state = -1;         // of an input: the output whose buffer it has, too; -1: none
+  void* bound = nullptr;  // the object in its place; of a state: in the output's
+  bool is_copied = true;  // in an inference; bound objects are not
 };
+
+// How much an inference copied, and for what.
+struct CopiedBytes {
+  int64_t inputs = 0, outputs = 0;
+  int64_t states = 0;  // that came in in other memory than they go out in
+  int64_t all() const { return inputs + outputs + states; }
+};
+CopiedBytes CopiedBytesOf(const Ports<PlanPort>& ports);
 
 PlanPort PortOf(const fb::Plan& plan, const fb::Tensor& tensor);
 Ports<PlanPort> PortsOf(const fb::Plan& plan);

@@ -125,13 +125,18 @@ bool Session::UsesCache() const { return options_.cache.is_on() && !options_.dum
 
 Status Session::Optimize(Graph* graph) const {
   QUADRA_RETURN_IF_ERROR(SplitInt64(graph));
-  QUADRA_RETURN_IF_ERROR(RunPasses(graph, FitsTarget()));
+  QUADRA_RETURN_IF_ERROR(RunPasses(graph, HasPlenty() ? Fits() : FitsTarget()));
   if (options_.precision == Precision::kF32) return Status();
   const int kept = KeepBeyondHalf(graph);
   if (kept > 0)
     Log(2, "nodes that stay in float32, as their numbers may be beyond half's: %d", kept);
   HoldFloat32(options_.float32_nodes, graph);
   return Status();
+}
+
+void Session::AddPorts(Graph* graph) const {
+  AddBorders(graph);
+  UpdateInPlace(graph, FitsTarget());
 }
 
 // Again with another request where the driver refuses the plan.
@@ -143,7 +148,7 @@ Status Session::MakeAndLoad(Build* build) {
     QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
   }
   Graph graph = optimized;
-  AddBorders(&graph);
+  AddPorts(&graph);
   CopyTensors(&graph);
   for (;;) {
     {
@@ -175,6 +180,7 @@ Status Session::CheckPrograms(Build* build) {
     // None was optimised where the plan came from the cache.
     Graph graph = build->imported;
     QUADRA_RETURN_IF_ERROR(Optimize(&graph));
+    AddPorts(&graph);
     status = SelfCheck(&graph, inputs_, options_.target, request_, backend_.get(), &miscompiled_);
   }
   if (!status.ok()) {
@@ -317,19 +323,22 @@ void Session::DiscardConstants() {
 
 // Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking
 // would cost more than the passes do.
-Fits Session::FitsTarget() const {
+bool Session::HasPlenty() const {
   constexpr int kPlenty = 12;  // no kernel has more tensors and constants, with all that steps read
   const GpuInfo& gpu = options_.target;
   const int fewest =
       std::min({gpu.max_storage_blocks, gpu.max_output_resources, gpu.max_texture_units});
-  if (gpu.api != Api::kGles || fewest >= kPlenty) return nullptr;
+  return gpu.api != Api::kGles || fewest >= kPlenty;
+}
+
+Fits Session::FitsTarget() const {
   return [this](const Graph& graph, const Node& node) {
     KernelContext context;
     context.gpu = &options_.target;
     context.precision = options_.precision;
     KernelList list;
     list.first_scratch = static_cast<int>(graph.values.size());
-    return MakeKernels(context, graph, node, &list).ok();
+    return MakeKernels(context.For(node.float32), graph, node, &list).ok();
   };
 }
 

@@ -146,7 +146,6 @@ Status SelfCheck(Graph* graph, const std::vector<IoTensor>& inputs, const GpuInf
   PlanBytes bytes;
   std::vector<Check> checks;
   std::vector<int> dispatch_of_node;
-  AddBorders(graph);
   ComputeTwice(graph, &checks);
   QUADRA_RETURN_IF_ERROR(MakePlan(*graph, target, request, &bytes, &dispatch_of_node));
   const fb::Plan& plan = *fb::GetPlan(bytes.data());

@@ -21,8 +21,8 @@ struct Miscompiled {
 };
 
 // Runs a plan that computes each value of `graph` twice (ComputeTwice) once on made-up inputs, and
-// compares each with what the op's plainest kernels give for the same operands. `graph` is without
-// borders, and gets them. Not ok: why nothing was checked.
+// compares each with what the op's plainest kernels give for the same operands. `graph` has
+// borders, and is changed. Not ok: why nothing was checked.
 Status SelfCheck(Graph* graph, const std::vector<IoTensor>& inputs, const GpuInfo& target,
                  const PlanRequest& request, Backend* backend, std::unique_ptr<Miscompiled>* found);
 

@@ -77,8 +77,10 @@ class Session {
                 const PortObjects& objects = {}, Events* events = nullptr);
   // Until all inferences that go on have ended, or the deadline of the last one.
   Status Wait();
-  // Bytes copied in the last inference; see Executable.
-  int64_t copied_bytes() const { return executable_ ? executable_->copied_bytes() : 0; }
+  // In the last inference; see Executable.
+  CopiedBytes copied_bytes() const {
+    return executable_ ? executable_->copied_bytes() : CopiedBytes();
+  }
   const Backend& backend() const { return *backend_; }
 
   const fb::Plan* plan() const { return fb::GetPlan(plan_.data()); }
@@ -118,8 +120,10 @@ class Session {
   bool UsesCache() const;
   Status ReadCached(const std::string& key, const fb::Binaries** kept, Build* build);
   bool LoadCached(Build* build);
+  bool HasPlenty() const;
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
+  void AddPorts(Graph* graph) const;
   Status DumpPlan(const Build& build, const Graph* optimized) const;
   Status LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusal);
   bool TuneGroups(const fb::Plan& plan, Executable* executable);

@@ -102,7 +102,12 @@ class Partition(Part, kw_only=True):
     cache: Annotated[Text, Is("of compiled models: `off`, `hit`, or `miss: ` and why; then whether it was saved")] = (
         "off"
     )
-    copied_bytes: Annotated[Count, Is("between the host and the GPU in each inference, for inputs and outputs")] = 0
+    copied_bytes: Annotated[
+        Count, Is("in each inference: inputs and outputs between the host and the GPU, and states")
+    ] = 0
+    copied_inputs_bytes: Annotated[Count, Is("of these, inputs")] = 0
+    copied_outputs_bytes: Annotated[Count, Is("of these, outputs")] = 0
+    copied_states_bytes: Annotated[Count, Is("of these, states whose input and output are not one memory")] = 0
     notes: Annotated[Texts, Is("what a driver made the delegate do otherwise than planned: a sentence each")] = []
     timings_us: Annotated[
         dict[Text, Count],

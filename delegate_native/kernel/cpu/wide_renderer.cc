@@ -125,6 +125,7 @@ std::string WideRenderer::WideSteps() const {
 std::string WideRenderer::WideRead(const std::string& name, const std::string& place) const {
   size_t i = 0;
   while (desc_.tensors[i].name != name) ++i;
+  if (layouts_[i].kind == Kind::kDenseBuffer) return "";
   const bool all = place == "(e_x, e_y, e_s)";
   if (layouts_[i].is_int()) {
     return all ? QUADRA_TEXT("vload16(0, (__global const int*)$t_data + e_at)") : "";

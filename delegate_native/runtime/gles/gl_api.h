@@ -55,6 +55,7 @@ namespace quadra {
   F(BufferData)                \
   F(ClientWaitSync)            \
   F(CompileShader)             \
+  F(CopyBufferSubData)         \
   F(CreateProgram)             \
   F(CreateShader)              \
   F(DeleteBuffers)             \

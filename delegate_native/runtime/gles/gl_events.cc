@@ -100,6 +100,7 @@ Status GlExecutable::StartHere(EGLSyncKHR callers, Events* events) {
   const EGLDisplay display = device_->context->contexts().egl_display;
   EndDone();
   if (callers != kNoSync) QUADRA_RETURN_IF_ERROR(WaitOnDevice(callers, true));
+  QUADRA_RETURN_IF_ERROR(memory_.Write({}));
   QUADRA_RETURN_IF_ERROR(DispatchAll());
   gl_.MemoryBarrier(GL_ALL_BARRIER_BITS);
   const bool is_fence = events->gives_fence;

@@ -25,7 +25,7 @@ class GlExecutable : public Executable, private Build {
   bool can_start(const Events& events) const override;
   Status Await(const Events& events, bool on_device) override;
   Status Start(Events* events) override;
-  int64_t copied_bytes() const override { return memory_.copied_bytes(); }
+  CopiedBytes copied_bytes() const override { return memory_.copied_bytes(); }
   float Time(unsigned dispatch, const Group& group) override;
   bool is_intact() const override { return is_intact_ && !gl_.lost; }
   std::vector<ProgramBinary> Binaries() override;

@@ -109,9 +109,9 @@ void GlPlanMemory::View(const Texels& texels, GLuint buffer) const {
                      static_cast<GLsizeiptr>(region.bytes()));
 }
 
-Status GlPlanMemory::Write(const PlanPort& port, const void* from) {
+Status GlPlanMemory::Write(const PlanPort& port, GLuint buffer, const void* from) {
   if (port.bytes == 0 || port.bound) return Status();
-  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, buffers_[port.buffer]);
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, buffer);
   void* to = gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, static_cast<GLintptr>(port.offset),
                                 static_cast<GLsizeiptr>(port.bytes),
                                 GL_MAP_WRITE_BIT | GL_MAP_INVALIDATE_RANGE_BIT);
@@ -122,9 +122,25 @@ Status GlPlanMemory::Write(const PlanPort& port, const void* from) {
   return DeviceFailed("write an input: the driver lost the memory; next: invoke again");
 }
 
+// Kernels work where the output is. If the input is elsewhere, its numbers come first.
+Status GlPlanMemory::BringState(const void* from, PlanPort* port) {
+  void* const out = ports_.outputs[static_cast<size_t>(port->state)].bound;
+  const GLuint to = out ? NameOf(out) : buffers_[port->buffer];
+  port->is_copied = !port->bound || port->bound != out;
+  if (!port->bound || !port->is_copied) return Write(*port, to, from);
+  gl_.BindBuffer(GL_COPY_READ_BUFFER, NameOf(port->bound));
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, to);
+  gl_.CopyBufferSubData(GL_COPY_READ_BUFFER, GL_SHADER_STORAGE_BUFFER, 0, 0,
+                        static_cast<GLsizeiptr>(port->bytes));
+  return CheckGl(gl_, "copy a state");
+}
+
 Status GlPlanMemory::Write(const std::vector<const void*>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    QUADRA_RETURN_IF_ERROR(Write(ports_.inputs[i], inputs[i]));
+  for (size_t i = 0; i < ports_.inputs.size(); ++i) {
+    PlanPort& port = ports_.inputs[i];
+    const void* from = i < inputs.size() ? inputs[i] : nullptr;
+    QUADRA_RETURN_IF_ERROR(port.state < 0 ? Write(port, buffers_[port.buffer], from)
+                                          : BringState(from, &port));
   }
   return Status();
 }
@@ -165,7 +181,7 @@ GLuint GlPlanMemory::Resolve(GLuint own) const {
   GLuint resolved = own;
   if (!has_bound_) return own;
   ports_.ForEach([&](const PlanPort& port) {
-    if (port.bound && buffers_[port.buffer] == own) resolved = NameOf(port.bound);
+    if (port.state < 0 && port.bound && buffers_[port.buffer] == own) resolved = NameOf(port.bound);
   });
   return resolved;
 }
@@ -182,12 +198,6 @@ Status GlPlanMemory::Bind(const PortObjects& objects) {
     if (status.ok()) View(texels, Resolve(buffer(region.buffer())));
   }
   return status;
-}
-
-int64_t GlPlanMemory::copied_bytes() const {
-  size_t copied = 0;
-  ports_.ForEach([&](const PlanPort& port) { copied += port.bound ? 0 : port.bytes; });
-  return static_cast<int64_t>(copied);
 }
 
 }  // namespace quadra

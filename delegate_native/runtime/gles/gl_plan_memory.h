@@ -43,13 +43,14 @@ class GlPlanMemory {
   // The buffer that kernels work on in the place of an own one.
   GLuint Resolve(GLuint own) const;
 
+  // The list may be empty where all are bound.
   Status Write(const std::vector<const void*>& inputs);
   Status Read(const std::vector<void*>& outputs);
   Status Read(const fb::Tensor& from, void* to) { return Read(PortOf(plan_, from), to); }
 
   Status Bind(const PortObjects& objects);
   bool has_bound() const { return has_bound_; }
-  int64_t copied_bytes() const;
+  CopiedBytes copied_bytes() const { return CopiedBytesOf(ports_); }
 
  private:
   struct Texels {
@@ -62,7 +63,8 @@ class GlPlanMemory {
   Status MakeWeights(const fb::Buffer& buffer, Weights* weights);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
   void View(const Texels& texels, GLuint buffer) const;
-  Status Write(const PlanPort& port, const void* from);
+  Status Write(const PlanPort& port, GLuint buffer, const void* from);
+  Status BringState(const void* from, PlanPort* port);
   Status Read(const PlanPort& port, void* to);
   Status Measure(GLuint buffer, size_t* bytes) const;
 

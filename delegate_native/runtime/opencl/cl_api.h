@@ -24,6 +24,7 @@ namespace quadra {
   F(CreateProgramWithSource)    \
   F(CreateSubBuffer)            \
   F(EnqueueBarrierWithWaitList) \
+  F(EnqueueCopyBuffer)          \
   F(EnqueueMapBuffer)           \
   F(EnqueueNDRangeKernel)       \
   F(EnqueueReadBuffer)          \

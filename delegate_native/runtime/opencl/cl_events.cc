@@ -72,7 +72,8 @@ Status ClExecutable::Await(const Events& events, bool on_device) {
 Status ClExecutable::Start(Events* events) {
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   QUADRA_RETURN_IF_ERROR(memory_.Acquire(queue_.get()));
-  Status status = Launches(0, launches_.size(), queue_.get(), nullptr);
+  Status status = memory_.BringStates({}, {}, queue_.get());
+  if (status.ok()) status = Launches(0, launches_.size(), queue_.get(), nullptr);
   Status released = memory_.Release(queue_.get());
   if (status.ok()) status = std::move(released);
   cl_event event = nullptr;

@@ -39,7 +39,7 @@ class ClExecutable : public Executable {
   bool can_start(const Events& events) const override { return !events.gives_fence; }
   Status Await(const Events& events, bool on_device) override;
   Status Start(Events* events) override;
-  int64_t copied_bytes() const override { return memory_.copied_bytes(); }
+  CopiedBytes copied_bytes() const override { return memory_.copied_bytes(); }
   float Time(unsigned dispatch, const Group& group) override;
   bool shares_constants() const override { return memory_.shares_constants(); }
   std::vector<ProgramBinary> Binaries() override;

@@ -131,27 +131,54 @@ Status ClPlanMemory::SetBuffer(unsigned buffer, cl_mem memory) {
   return Status();
 }
 
-Status ClPlanMemory::WrapHostMemory(const PlanPort& port, void* callers) {
-  if (!host_ || !port.is_own || port.bound) return Status();
+Status ClPlanMemory::WrapHostMemory(PlanPort* port, void* callers) {
+  if (!host_ || !port->is_own || port->bound) return Status();
+  // Kernels may read four numbers at once.
+  constexpr uintptr_t kAligned = 16;
   cl_mem memory = nullptr;
-  QUADRA_RETURN_IF_ERROR(host_->Wrap(port, callers, &memory));
-  return memory == callers_[port.buffer] ? Status() : SetBuffer(port.buffer, memory);
+  port->is_copied = reinterpret_cast<uintptr_t>(callers) % kAligned != 0;
+  if (!port->is_copied) QUADRA_RETURN_IF_ERROR(host_->Wrap(*port, callers, &memory));
+  return memory == callers_[port->buffer] ? Status() : SetBuffer(port->buffer, memory);
+}
+
+// Kernels work where the output is. If the input is elsewhere, its numbers come first.
+Status ClPlanMemory::BringStates(const std::vector<const void*>& inputs,
+                                 const std::vector<void*>& outputs, cl_command_queue queue) {
+  for (size_t i = 0; i < ports_.inputs.size(); ++i) {
+    PlanPort& port = ports_.inputs[i];
+    if (port.state < 0) continue;
+    const auto state = static_cast<size_t>(port.state);
+    const PlanPort& out = ports_.outputs[state];
+    const bool in_place =
+        port.bound ? port.bound == out.bound : !out.is_copied && inputs[i] == outputs[state];
+    port.is_copied = !in_place;
+    if (in_place) continue;
+    cl_mem to = callers_[port.buffer] ? callers_[port.buffer] : At(port.buffer);
+    const cl_int code = port.bound
+                            ? cl_.EnqueueCopyBuffer(queue, static_cast<cl_mem>(port.bound), to, 0,
+                                                    0, port.bytes, 0, nullptr, nullptr)
+                            : cl_.EnqueueWriteBuffer(queue, to, CL_FALSE, 0, port.bytes, inputs[i],
+                                                     0, nullptr, nullptr);
+    if (code != CL_SUCCESS) return context_.Failed(Format("write input %zu", i).c_str(), code);
+  }
+  return Status();
 }
 
 Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
                            const std::vector<void*>& outputs, cl_command_queue queue) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const PlanPort& port = ports_.inputs[i];
-    QUADRA_RETURN_IF_ERROR(WrapHostMemory(port, const_cast<void*>(inputs[i])));
+    PlanPort& port = ports_.inputs[i];
+    if (port.state >= 0) continue;
+    QUADRA_RETURN_IF_ERROR(WrapHostMemory(&port, const_cast<void*>(inputs[i])));
     if (callers_[port.buffer]) continue;
     const cl_int code = cl_.EnqueueWriteBuffer(queue, At(port.buffer), CL_FALSE, port.offset,
                                                port.bytes, inputs[i], 0, nullptr, nullptr);
     if (code != CL_SUCCESS) return context_.Failed(Format("write input %zu", i).c_str(), code);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    QUADRA_RETURN_IF_ERROR(WrapHostMemory(ports_.outputs[i], outputs[i]));
+    QUADRA_RETURN_IF_ERROR(WrapHostMemory(&ports_.outputs[i], outputs[i]));
   }
-  return Status();
+  return BringStates(inputs, outputs, queue);
 }
 
 Status ClPlanMemory::Read(unsigned buffer, size_t offset, size_t bytes, cl_command_queue queue,
@@ -196,7 +223,7 @@ Status ClPlanMemory::Bind(const PortObjects& objects) {
     const auto memory = static_cast<cl_mem>(port.bound);
     const bool is_new = std::find(external_.begin(), external_.end(), memory) == external_.end();
     if (memory && is_new && IsExternal(memory)) external_.push_back(memory);
-    if (!memory && !callers_[port.buffer]) return;
+    if (port.state >= 0 || (!memory && !callers_[port.buffer])) return;
     Status set = SetBuffer(port.buffer, memory);
     if (status.ok()) status = std::move(set);
   });
@@ -238,12 +265,6 @@ Status ClPlanMemory::Acquire(cl_command_queue queue) {
 
 Status ClPlanMemory::Release(cl_command_queue queue) {
   return Exchange(context_.release, queue, "release the caller's memory");
-}
-
-int64_t ClPlanMemory::copied_bytes() const {
-  size_t copied = 0;
-  ports_.ForEach([&](const PlanPort& port) { copied += callers_[port.buffer] ? 0 : port.bytes; });
-  return static_cast<int64_t>(copied);
 }
 
 }  // namespace quadra

@@ -25,7 +25,10 @@ class ClPlanMemory {
   // That kernel, of which arguments were set last, goes before any other does.
   void Forget(cl_kernel kernel);
 
-  // Before and after the kernels of an inference. Nothing waits for what is copied.
+  // Before and after the kernels of an inference. Nothing waits for what is copied. BringStates is
+  // a part of Write, and all of it where every port is bound: the lists may be empty then.
+  Status BringStates(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                     cl_command_queue queue);
   Status Write(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                cl_command_queue queue);
   Status Read(const std::vector<void*>& outputs, cl_command_queue queue) const;
@@ -36,7 +39,7 @@ class ClPlanMemory {
   Status Acquire(cl_command_queue queue);
   Status Release(cl_command_queue queue);
 
-  int64_t copied_bytes() const;
+  CopiedBytes copied_bytes() const { return CopiedBytesOf(ports_); }
   bool shares_constants() const { return host_ && host_->shares_constants(); }
 
  private:
@@ -56,7 +59,7 @@ class ClPlanMemory {
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
   cl_mem At(size_t buffer) const { return buffers_[buffer] ? buffers_[buffer]->get() : nullptr; }
   bool IsPorts(unsigned buffer) const;
-  Status WrapHostMemory(const PlanPort& port, void* callers);
+  Status WrapHostMemory(PlanPort* port, void* callers);
   Status SetBuffer(unsigned buffer, cl_mem memory);
   Status Measure(cl_mem memory, size_t* bytes) const;
   bool IsExternal(cl_mem memory) const;

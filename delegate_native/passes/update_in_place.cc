@@ -1,0 +1,110 @@
+// A state, as a decoder's cache of keys: DYNAMIC_UPDATE_SLICE makes an output of an input, perhaps
+// in several steps. Both are one memory, where each step writes its part and nothing else. What
+// reads an older state reads a copy of it, which is made before the next part is written; what
+// reads the last one reads the memory itself, if its kernels can.
+#include <algorithm>
+#include <utility>
+
+#include "delegate_native/passes/passes.h"
+#include "delegate_native/passes/rewrite.h"
+
+namespace quadra {
+namespace {
+
+// The node that makes the value, if it is of this op and has no merged steps; null: it is not.
+const Node* MadeBy(const Graph& graph, ValueId id, const char* op) {
+  const int producer = graph.Producer(id);
+  if (producer < 0) return nullptr;
+  const Node& node = graph.nodes[static_cast<size_t>(producer)];
+  return node.op == op && node.fused.empty() ? &node : nullptr;
+}
+
+bool IsDumped(const Graph& graph, ValueId id) {
+  return std::any_of(graph.tensors.begin(), graph.tensors.end(),
+                     [&](const auto& tensor) { return tensor.second == id; });
+}
+
+class InPlace {
+ public:
+  InPlace(Graph* graph, const Fits& fits) : graph_(*graph), fits_(fits) {}
+
+  // Of a dense output; false: it is no state.
+  bool Find(ValueId output) {
+    const Node* const brought = MadeBy(graph_, output, "copy");
+    if (!brought) return false;
+    states_ = {brought->inputs[0]};
+    while (const Node* update = MadeBy(graph_, states_.back(), "dynamic_update_slice")) {
+      states_.push_back(update->inputs[0]);
+    }
+    std::reverse(states_.begin(), states_.end());
+    const Node* const first = MadeBy(graph_, states_[0], "copy");
+    if (!first || states_.size() < 2) return false;
+    input_ = first->inputs[0];
+    const auto cell = [this](ValueId id) {
+      return KernelContext::DenseLayout(graph_.value(id)).cell;
+    };
+    const bool is_taken = std::any_of(graph_.values.begin(), graph_.values.end(),
+                                      [this](const Value& one) { return one.memory_of == input_; });
+    return graph_.value(input_).dense && cell(input_) == cell(output) && !is_taken;
+  }
+
+  void Make(ValueId output) {
+    graph_.RemoveNode(graph_.Producer(output));
+    ValueId before = input_;
+    for (size_t i = 1; i < states_.size(); ++i) {
+      const ValueId state = states_[i];
+      const bool is_last = i + 1 == states_.size();
+      const ValueId made = is_last ? output : AddDense(&graph_, state, "state");
+      graph_.value(made).memory_of = input_;
+      const auto at = static_cast<size_t>(graph_.Producer(state));
+      graph_.nodes[at].inputs[0] = before;
+      graph_.nodes[at].outputs[0] = made;
+      if (is_last) ReadDense(state, made);
+      if (CountUses(graph_, state) > 0 || IsDumped(graph_, state)) {
+        std::vector<Node> copy;
+        AddCopy(graph_, made, state, &copy);
+        graph_.nodes.insert(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                            std::move(copy[0]));
+      }
+      before = made;
+    }
+    if (CountUses(graph_, states_[0]) > 0 || IsDumped(graph_, states_[0])) return;
+    graph_.RemoveNode(graph_.Producer(states_[0]));
+  }
+
+ private:
+  // The readers that can read it where it is.
+  void ReadDense(ValueId state, ValueId dense) {
+    for (const int reader : graph_.Consumers(state)) {
+      Node& node = graph_.nodes[static_cast<size_t>(reader)];
+      Node changed = node;
+      std::replace(changed.inputs.begin(), changed.inputs.end(), state, dense);
+      for (FusedStep& step : changed.fused) {
+        std::replace(step.inputs.begin(), step.inputs.end(), state, dense);
+      }
+      // A node of one formula whose operand is dense is what brings it in.
+      const bool brings_in = OpOf(node).formula && changed.inputs[0] == dense;
+      if (!brings_in && fits_(graph_, changed)) node = std::move(changed);
+    }
+  }
+
+  Graph& graph_;
+  const Fits& fits_;
+  std::vector<ValueId> states_;  // the input's numbers, and what each update made of them
+  ValueId input_ = -1;
+};
+
+}  // namespace
+
+int UpdateInPlace(Graph* graph, const Fits& fits) {
+  int made = 0;
+  InPlace in_place(graph, fits);
+  for (const ValueId output : std::vector<ValueId>(graph->outputs)) {
+    if (!in_place.Find(output)) continue;
+    in_place.Make(output);
+    ++made;
+  }
+  return made;
+}
+
+}  // namespace quadra
