@@ -102,11 +102,21 @@ Status ImportNodes(int index, const ModelNodes& model, Importer* inner) {
   return Status();
 }
 
-Status ImportByName(const TfLiteStablehloCompositeParams& params, Importer* importer,
-                    ValueId* result) {
-  FlexMap attributes;
-  QUADRA_RETURN_IF_ERROR(attributes.Read(params.attributes, params.attributes_size));
-  return ImportAttention(attributes, importer, result);
+// Composites whose meaning Quadra knows.
+struct Meaning {
+  const char* name;
+  Status (*import)(const FlexMap& attributes, Importer* importer, ValueId* result);
+};
+const Meaning kMeanings[] = {
+    {QUADRA_TEXT("odml.rms_norm"), ImportRmsNorm},
+    {QUADRA_TEXT("odml.scaled_dot_product_attention"), ImportAttention},
+};
+
+const Meaning* MeaningOf(const char* name) {
+  for (const Meaning& meaning : kMeanings) {
+    if (name && strcmp(name, meaning.name) == 0) return &meaning;
+  }
+  return nullptr;
 }
 
 Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importer* importer,
@@ -139,15 +149,16 @@ Status Import(Importer* importer) {
   const TfLiteStablehloCompositeParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId result = -1;
+  const Meaning* meaning = MeaningOf(params->name);
+  FlexMap attributes;
   Status by_name;
-  const bool has_meaning =
-      params->name && strcmp(params->name, "odml.scaled_dot_product_attention") == 0;
-  if (has_meaning) by_name = ImportByName(*params, importer, &result);
-  const bool is_by_name = has_meaning && by_name.ok();
+  if (meaning) by_name = attributes.Read(params->attributes, params->attributes_size);
+  if (meaning && by_name.ok()) by_name = meaning->import(attributes, importer, &result);
+  const bool is_by_name = meaning && by_name.ok();
   if (!is_by_name) QUADRA_RETURN_IF_ERROR(ImportDecomposition(params, importer, &result));
   if (is_by_name) {
     importer->Note(TextOf("computed as %s is meant; its decomposition is not used", params->name));
-  } else if (has_meaning) {
+  } else if (meaning) {
     importer->Note(TextOf("computed as its decomposition, which need not be %s: %s", params->name,
                           by_name.message().c_str()));
   }

@@ -10,9 +10,10 @@ namespace quadra {
 
 class Importer;
 
-// If it does not know an attribute, a type or a size it fails, and has added no more than what
+// If they do not know an attribute, a type or a size they fail, and have added no more than what
 // reads the inputs.
 Status ImportAttention(const FlexMap& attributes, Importer* importer, ValueId* result);
+Status ImportRmsNorm(const FlexMap& attributes, Importer* importer, ValueId* result);
 
 }  // namespace quadra
 

@@ -1,5 +1,7 @@
 // SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape; LOG_SOFTMAX: its
 // logarithm (beta is 1). The largest element is taken off first, so that nothing overflows.
+#include "delegate_native/ops/softmax.h"
+
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
@@ -114,24 +116,8 @@ std::string Pixel(const char* text) {
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  const Shape& shape = graph.shape(node.outputs[0]);
-  const int pixels = shape.b * shape.h * shape.w;
-  const int64_t trips = int64_t{3} * shape.slices();  // of one work-item
-  const bool group = context.gpu->divides_reductions() && shape.slices() >= 32 &&
-                     (pixels <= 1024 || trips > context.gpu->most_trips());
-  KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
-  desc.Read("src", node.inputs[0]);
-  desc.Write("dst", node.outputs[0]);
-  desc.Float("beta", node.attributes.Float("beta"));
-  if (group) {
-    desc.trips = trips / 32 + 100;
-    desc.shared.push_back({"part", "sum_t", 32});
-    desc.body = Text(kGroupBody).Set("slice", kReadSlice);
-    desc.Grid(32, shape.w, shape.h * shape.b);
-    desc.Group(32, 1, 1);
-    return Status();
-  }
-  LoopOverPixels(context, shape, Pixel(kPixel).c_str(), 3, &desc);
+  AddSoftmax(context, node.inputs[0], node.outputs[0], graph.shape(node.outputs[0]),
+             node.attributes.Float("beta"), list);
   return Status();
 }
 
@@ -145,6 +131,27 @@ Status LogKernels(const KernelContext& context, const Graph& graph, const Node& 
 }
 
 }  // namespace
+
+void AddSoftmax(const KernelContext& context, int from, int to, const Shape& shape, float beta,
+                KernelList* list) {
+  const int pixels = shape.b * shape.h * shape.w;
+  const int64_t trips = int64_t{3} * shape.slices();  // of one work-item
+  const bool group = context.gpu->divides_reductions() && shape.slices() >= 32 &&
+                     (pixels <= 1024 || trips > context.gpu->most_trips());
+  KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
+  desc.Read("src", from);
+  desc.Write("dst", to);
+  desc.Float("beta", beta);
+  if (group) {
+    desc.trips = trips / 32 + 100;
+    desc.shared.push_back({"part", "sum_t", 32});
+    desc.body = Text(kGroupBody).Set("slice", kReadSlice);
+    desc.Grid(32, shape.w, shape.h * shape.b);
+    desc.Group(32, 1, 1);
+    return;
+  }
+  LoopOverPixels(context, shape, Pixel(kPixel).c_str(), 3, &desc);
+}
 
 extern const Op kSoftmaxOp;
 const Op kSoftmaxOp = {

@@ -125,8 +125,9 @@ class Search {
       return Take(step, node->fused.empty(), node);
     }
     for (ValueId id : node->inputs) {
-      const bool is_computed = !graph_.IsConstant(id);
-      step.operands.push_back(is_computed ? RangeOfOperand(id, node->op) : Range::kHalf);
+      // Of constants a mask may leave out places by numbers beyond half.
+      const bool counts = !graph_.IsConstant(id) || node->op == "attention";
+      step.operands.push_back(counts ? RangeOfOperand(id, node->op) : Range::kHalf);
     }
     if (node->attributes.Has("value") &&
         std::fabs(node->attributes.Float("value")) > kLargestHalf) {
@@ -134,14 +135,14 @@ class Search {
     }
     const Range largest = step.Largest();
     const bool adds = node->op == "reduce" && node->attributes.Int("kind") == 0;
-    if (op.moves || Sums(*node)) {
+    if (op.moves || Sums(*node) || node->op == "rope") {
       const Range range =
           adds && IsFloat(graph_.value(node->inputs[0]).element) ? Range::kBeyond : largest;
       node->float32 |= range != Range::kHalf;
       return range;
     }
-    node->float32 |=
-        largest != Range::kHalf && IsAnyOf(node->op, " softmax log_softmax arg_max l2_normalize ");
+    node->float32 |= largest != Range::kHalf &&
+                     IsAnyOf(node->op, " softmax log_softmax arg_max l2_normalize norm attention ");
     return Range::kHalf;
   }
 

@@ -16,6 +16,9 @@ using Fits = Function<bool(const Graph& graph, const Node& node)>;
 int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);
 int FoldPadding(Graph* graph);
+int FuseAttention(Graph* graph, const Fits& fits);
+int FuseNorm(Graph* graph, const Fits& fits);
+int FuseRope(Graph* graph, const Fits& fits);
 // Not of the pipeline: marks the nodes that a plan of half precision keeps in float32, and returns
 // how many. What passes between them and others is not yet converted (HoldFloat32).
 int KeepBeyondHalf(Graph* graph);

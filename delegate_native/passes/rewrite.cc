@@ -85,6 +85,40 @@ Window WindowOf(const Graph& graph, const Node& node) {
   return window;
 }
 
+Makers::Makers(const Graph& graph)
+    : graph_(&graph), maker_(graph.values.size(), -1), uses_(graph.values.size(), 0) {
+  for (ValueId id : graph.outputs) ++uses_[static_cast<size_t>(id)];
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId id : graph.nodes[i].outputs) maker_[static_cast<size_t>(id)] = static_cast<int>(i);
+    for (ValueId id : Operands(graph.nodes[i])) ++uses_[static_cast<size_t>(id)];
+  }
+}
+
+const Node* Makers::Of(ValueId id) {
+  const int at = IndexOf(id);
+  if (at < 0 || !graph_->nodes[static_cast<size_t>(at)].fused.empty()) return nullptr;
+  used.push_back(&graph_->nodes[static_cast<size_t>(at)]);
+  return used.back();
+}
+
+const Node* Makers::Of(ValueId id, const char* op) {
+  const Node* node = Of(id);
+  if (!node || node->op == op) return node;
+  used.pop_back();
+  return nullptr;
+}
+
+const Node* Makers::Only(ValueId id, const char* op) {
+  return uses_[static_cast<size_t>(id)] == 1 ? Of(id, op) : nullptr;
+}
+
+bool Makers::IsNumber(ValueId id, float* number) const {
+  const Value& value = graph_->value(id);
+  if (!value.constant || value.constant->size() != 1 || !IsFloat(value.element)) return false;
+  *number = value.constant->front();
+  return true;
+}
+
 void AddSources(const Node& from, Node* node) {
   std::vector<int>& sources = node->sources;
   sources.insert(sources.end(), from.sources.begin(), from.sources.end());

@@ -38,6 +38,28 @@ bool PadsAxis(const Node& node, int axis);
 // The window of a convolution that slides one and whose shapes were inferred.
 Window WindowOf(const Graph& graph, const Node& node);
 
+// The nodes that make values, as the graph was when it was looked at: for passes that look for
+// several nodes at once. Those that were found since `used` was cleared are listed there.
+class Makers {
+ public:
+  explicit Makers(const Graph& graph);
+  // A node without merged steps; null: there is none, or it is another op.
+  const Node* Of(ValueId id);
+  const Node* Of(ValueId id, const char* op);
+  // The same, if nobody else reads the value.
+  const Node* Only(ValueId id, const char* op);
+  // The index of Of's node.
+  int IndexOf(ValueId id) const { return maker_[static_cast<size_t>(id)]; }
+  // The only number of a constant of floats.
+  bool IsNumber(ValueId id, float* number) const;
+
+  std::vector<const Node*> used;
+
+ private:
+  const Graph* graph_;
+  std::vector<int> maker_, uses_;  // by value; -1: an input or a constant
+};
+
 // Adds `from`'s model nodes to those that `node` stands for.
 void AddSources(const Node& from, Node* node);
 

@@ -1,0 +1,101 @@
+"""Nodes that are one dispatch on the GPU: norms and rotary embeddings; two or three of an attention (tests/vectors/fused.py has
+the numbers). By composites' names, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.delegate import TOLERANCE, options
+from tests.model_builder import Model
+from tests.runs import BACKENDS, PRECISIONS
+from tests.vectors.case import constant
+from tests.vectors.composites import SHAPE, composite, rms_norm
+from tests.vectors.fused import CASES, layer_norm
+
+# What carries numbers in and out, and brings them into another shape.
+_MOVES = {"to_slices", "from_slices", "reshape", "concat", "copy"}
+
+
+def kernels(outcome) -> list[str]:
+    [partition] = outcome.report["partitions"]
+    return [dispatch["kernel"] for dispatch in partition["dispatches"]]
+
+
+def work(outcome) -> list[str]:
+    return [kernel for kernel in kernels(outcome) if kernel not in _MOVES]
+
+
+def _of(op: str) -> list:
+    return [case for case in CASES if case.op == op]
+
+
+@pytest.mark.parametrize("target", ["", "mali-g76", "adreno-740-gles"])
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+@pytest.mark.parametrize("case", _of("norm") + _of("rope"), ids=lambda case: case.id)
+def test_it_is_one_dispatch(quadra, case, precision, target):
+    outcome = quadra.run(case.model(), **options(target, "null", precision=precision))
+    [kernel] = work(outcome)
+    assert kernel.split("_")[0] == case.op
+    [dispatch] = [one for one in outcome.report["partitions"][0]["dispatches"] if one["kernel"] == kernel]
+    apart = {node["index"] for node in outcome.nodes if node["op"] in ("RESHAPE", "CONCATENATION")}
+    assert set(dispatch["nodes"]) >= {node["index"] for node in outcome.nodes} - apart
+
+
+@pytest.mark.parametrize("case", _of("attention"), ids=lambda case: case.id)
+def test_attention_reads_what_it_is_given_as_it_lies(quadra, case):
+    on_gpu = quadra.run(case.model(), **options("adreno-640", "null"))
+    assert work(on_gpu)[-2:] == ["attention_scores", "attention_values_group"]
+    assert set(work(on_gpu)[:-2]) <= {"mul"}  # a factor before a reshape
+    on_cpu = quadra.run(case.model(), **options("cpu-avx512", "null"))
+    assert work(on_cpu)[-3:] == ["attention_scores", "softmax", "attention_values"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_composite_is_one_dispatch_in_every_precision(quadra, backend):
+    m = Model()
+    m.output(composite(m, [m.input(SHAPE), constant("scale", SHAPE[-1:], 0.5, 1.5)], SHAPE, 1))
+    x = 300 * constant("fused/composite", SHAPE)
+    squares = np.mean(x.astype(np.float64) ** 2, -1, keepdims=True)
+    expected = [x / np.sqrt(squares + 1e-6) * constant("scale", SHAPE[-1:], 0.5, 1.5)]
+    for precision in PRECISIONS:
+        outcome = quadra.run(m.bytes(rms_norm()), [x], **options(backend=backend, precision=precision))
+        outcome.check(expected, TOLERANCE[precision])
+        assert work(outcome) == ["norm"]
+        assert "computed as odml.rms_norm is meant" in outcome.nodes[0]["note"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("attributes", "shape", "reason"),
+    [
+        ({"epsilon": 1e-6, "axis": 1.0}, SHAPE[-1:], "attributes other than"),
+        ({"scale": 1e-6}, SHAPE[-1:], "its option epsilon is no number"),
+        ({"epsilon": 1e-6}, (5, 6), "the shapes of its inputs do not fit"),
+    ],
+)
+def test_a_norm_that_quadra_does_not_know_is_its_decomposition(quadra, attributes, shape, reason, backend):
+    m, inner = Model(), Model()
+    m.output(composite(m, [m.input(SHAPE), constant("scale", shape)], SHAPE, 1, **attributes))
+    inner.output(inner.mul(inner.input(SHAPE), inner.input(shape)))
+    x = constant("fused/composite", SHAPE)
+    outcome = quadra.run(m.bytes(inner), [x], **options(backend=backend))
+    outcome.check([x * constant("scale", shape)])
+    assert reason in outcome.nodes[0]["note"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_parts_of_a_norm_that_others_read_are_there_too(quadra, backend):
+    shape = (1, 5, 12)
+    m = Model()
+    x = m.input(shape)
+    y = layer_norm(m, x, 1e-5)
+    centered = m.elementwise("SUB", x, m.mean(x, (-1,), True), kind="SubOptions")
+    m.output(y, m.unary("TANH", m.mul(y, centered)), m.mean(m.mul(centered, centered), (-1,), True))
+    outcome = quadra.run(m.bytes(), [constant("fused/parts", shape)], **options(backend=backend))
+    x = constant("fused/parts", shape).astype(np.float64)
+    c = x - x.mean(-1, keepdims=True)
+    v = (c * c).mean(-1, keepdims=True)
+    y = c / np.sqrt(v + 1e-5)
+    outcome.check([y.astype(np.float32), np.tanh(y * c).astype(np.float32), v.astype(np.float32)])
+    assert "norm" in work(outcome)
