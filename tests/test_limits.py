@@ -16,7 +16,9 @@ from tests.vectors import all_cases
 from tests.vectors.batch import batches
 from tests.vectors.case import Case, Feed, constant
 from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, conv2d
+from tests.vectors.products import top_k
 from tests.vectors.recurrent import Layer
+from tests.vectors.reduce import arg
 
 BACKENDS = ["opencl", "gles"]
 
@@ -108,6 +110,9 @@ LONG = [
     _dense("inputs_300000", 300000, 8),
     _case("SOFTMAX", "channels_300000", (1, 300000), lambda m, x: m.softmax(x), _softmax),
     _case("SOFTMAX", "many_pixels", (40, 40, 1400), lambda m, x: m.softmax(x), _softmax),
+    arg("ARG_MAX", "channels_300000", (2, 300000), 1),
+    arg("ARG_MIN", "channels_of_many_ties", Feed((3, 100001), step=0.25), 1),
+    top_k("channels_300000", Feed((1, 300000), -1000, 1000), 8),
     _case("RESHAPE", "column_to_row", (300000, 1), lambda m, x: m.reshape(x, (1, 300000)), lambda x: x.reshape(1, -1)),
     _case("RESHAPE", "row_to_column", (1, 300000), lambda m, x: m.reshape(x, (300000, 1)), lambda x: x.reshape(-1, 1)),
     *(layer.case() for layer in SEQUENCES),

@@ -33,8 +33,11 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Four results, which are neighbours in the output: each of a pixel of its own. The largest so far
-// in each lane, beginning with the first number: what is no larger than that has the place 0.
-constexpr const char* kAlongChannels = QUADRA_TEXT(R"(
+// in each lane, beginning with the first number: what is no larger than that has the place 0. Of a
+// group each work-item takes every $step-th slice, and all compare what they found.
+constexpr const char* kAlongChannels = QUADRA_TEXT(R"($if(group)
+int x = GLOBAL_Y, y = GLOBAL_Z % dst_h, s = GLOBAL_Z / dst_h;
+$end
 int at = ((s / dst_s * dst_h + y) * dst_w + x) * dst_c + s % dst_s * 4;
 ivec4 result = ivec4(0);
 for (int j = 0; j < 4; ++j) {
@@ -43,8 +46,8 @@ int row = p / src_w, b = row / src_h;
 p -= row * src_w; row -= b * src_h; b *= src_s;
 ${ints:float,int} best = ${ints:lane,int_lane}(read_src(p, row, b), 0);
 $four most = $four(best);
-ivec4 places = ivec4(0), place = ivec4(0, 1, 2, 3);
-for (int i = 0; i < src_s; ++i, place += 4) {
+ivec4 places = ivec4(0), place = ivec4(0, 1, 2, 3) + $begin * 4;
+for (int i = $begin; i < src_s; i += $step, place += 4 * $step) {
 $four v = read_src(p, row, b + i);
 ivec4 is_better = ($better) & is_less(place, ivec4(src_c));
 most = choose(is_better, v, most);
@@ -59,8 +62,22 @@ v = $four(most.z, most.w, most.x, most.y);
 place = ivec4(places.z, places.w, places.x, places.y);
 is_better = ($better) | (is_equal(v, most) & is_less(place, places));
 places = choose(is_better, place, places);
+$if(group)
+most = choose(is_better, v, most);
+found[LOCAL_X] = vec4(most.x, float(places.x), 0.0f, 0.0f);
+GROUP_BARRIER();
+for (int i = 0; i < $step; ++i) {
+v = vec4(found[i].x);
+place = ivec4(int(found[i].y));
+is_better = ($better) | (is_equal(v, most) & is_less(place, places));
+most = choose(is_better, v, most);
+places = choose(is_better, place, places);
+}
+GROUP_BARRIER();
+$end
 result = int_with_lane(result, j, places.x);
 }
+$if(group) if (LOCAL_X == 0)
 write_dst(result, x, y, s);
 )");
 constexpr const char* kAlongPixels = QUADRA_TEXT(R"(
@@ -80,9 +97,12 @@ found = choose(is_better, ivec4(i), found);
 write_dst(found, x, y, s);
 )");
 
+constexpr int kGroup = 64;
+
 // Along an axis of pixels, four channels at once.
-std::string Body(int axis, bool is_float, bool least) {
+std::string Body(int axis, bool is_float, bool least, bool group) {
   Text text(axis == 3 ? kAlongChannels : kAlongPixels);
+  text.Set("group", group).Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
   text.Set("ints", !is_float).Set("four", is_float ? "vec4" : "ivec4");
   text.Set("less", least ? "is_less(v, most)" : "is_less(most, v)");
   text.Set("better",
@@ -108,12 +128,23 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", to);
   const bool least = node.attributes.Int("least") != 0;
-  const std::string body = Body(axis, IsFloat(in.element), least);
+  // Places are floats in the group's memory: exact up to 2^24.
+  const bool group = channels && IsFloat(in.element) && context.gpu->divides_reductions() &&
+                     in.shape.slices() >= 4 * kGroup && in.shape.c <= 1 << 24 &&
+                     made.elements() <= 64;
+  const std::string body = Body(axis, IsFloat(in.element), least, group);
   desc.trips = in.shape.axis(axis);
   if (channels) {
     desc.Int("count", static_cast<int>(made.elements()));
     const Shape& out = graph.shape(to);
-    if (const auto own = CpuKernelsFor(*context.gpu).arg_max) {
+    if (group) {
+      desc.name += "_group";
+      desc.trips = in.shape.slices() * 4 / kGroup + 4 * kGroup;
+      desc.shared.push_back({"found", "sum4_t", kGroup});
+      desc.body = body;
+      desc.Grid(kGroup, out.w, out.h * out.slices() * out.b);
+      desc.Group(kGroup, 1, 1);
+    } else if (const auto own = CpuKernelsFor(*context.gpu).arg_max) {
       own(out, IsFloat(in.element), least, body, &desc);
     } else {
       LoopOverResults(context, out, "", body.c_str(), &desc);

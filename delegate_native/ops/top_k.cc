@@ -33,15 +33,19 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// Each round finds the largest of those behind the one that was found last.
-constexpr const char* kPixel = QUADRA_TEXT(R"($one last = ${ints:0.0f,0};
+// Each round finds the largest of those behind the one that was found last. Of a group each
+// work-item takes every $step-th slice, and all compare what they found.
+constexpr const char* kPixel = QUADRA_TEXT(R"($if(group)
+int x = GLOBAL_Y, y = GLOBAL_Z % dst_h, s = GLOBAL_Z / dst_h;
+$end
+$one last = ${ints:0.0f,0};
 int last_at = -1;
 for (int j = 0; j < dst_s; ++j) {
 num4 v = num4(0);
 for (int k = 0; k < min(4, dst_c - j * 4); ++k) {
 $one best = ${ints:0.0f,0};
 int best_at = -1;
-for (int i = 0; i < src_s; ++i) {
+for (int i = $begin; i < src_s; i += $step) {
 ${ints:vec4,ivec4} four = read_src(x, y, s * src_s + i);
 for (int q = 0; q < min(4, src_c - i * 4); ++q) {
 $one n = ${ints:lane,int_lane}(four, q);
@@ -51,26 +55,52 @@ bool is_next = last_at < 0 || n < last || (n == last && at > last_at);
 if (is_next && (best_at < 0 || n > best)) { best = n; best_at = at; }
 }
 }
+$if(group)
+found[LOCAL_X] = vec4(best, float(best_at), 0.0f, 0.0f);
+GROUP_BARRIER();
+for (int i = 0; i < $step; ++i) {
+float n = found[i].x;
+int at = int(found[i].y);
+if (at >= 0 && (best_at < 0 || n > best || (n == best && at < best_at))) { best = n; best_at = at; }
+}
+GROUP_BARRIER();
+$end
 last = best;
 last_at = best_at;
 v = num_with_lane(v, k, ${places:best,best_at});
 }
+$if(group) if (LOCAL_X == 0)
 write_dst(v, x, y, s * dst_s + j);
 }
 )");
+
+constexpr int kGroup = 128;
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& in = graph.value(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
-  KernelDesc& desc = list->Add("top_k");
+  const bool is_int = !IsFloat(in.element);
+  // Places are floats in the group's memory: exact up to 2^24.
+  const bool group = !is_int && context.gpu->divides_reductions() &&
+                     in.shape.slices() >= 2 * kGroup && in.shape.c <= 1 << 24 &&
+                     out.w * out.h * out.b <= 64 && context.gpu->max_work_group_size >= kGroup;
+  KernelDesc& desc = list->Add(group ? "top_k_group" : "top_k");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   desc.trips = int64_t{out.c} * in.shape.c;
-  const bool is_int = !IsFloat(in.element);
   Text text(kPixel);
+  text.Set("group", group).Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
   text.Set("ints", is_int).Set("one", is_int ? "int" : "float");
   const std::string body = text.Set("places", node.attributes.Int("places", 0));
+  if (group) {
+    desc.trips = int64_t{out.c} * (in.shape.slices() / kGroup + kGroup);
+    desc.shared.push_back({"found", "sum4_t", kGroup});
+    desc.body = body;
+    desc.Grid(kGroup, out.w, out.h * out.b);
+    desc.Group(kGroup, 1, 1);
+    return Status();
+  }
   Loops loops;
   loops.limits[2] = "dst_b";
   loops.pixel = body.c_str();

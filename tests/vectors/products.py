@@ -80,7 +80,7 @@ def _depthwise(name, x, weights, **how) -> Case:
     )
 
 
-def _top_k(name, feed, k) -> Case:
+def top_k(name, feed, k) -> Case:
     feed = feed if isinstance(feed, Feed) else Feed(feed)
     shape = (*feed.shape[:-1], k)
 
@@ -227,9 +227,10 @@ CASES = [
     _fully_connected("computed_weights_vector", (7,), (8, 7), keep=True), _fully_connected("computed_weights_flattens", (2, 3, 10), (6, 10), activation="RELU"),
     _conv("computed_weights", (2, 5, 6, 5), (7, 3, 3, 5)), _conv("computed_weights_strides", (1, 7, 8, 6), (4, 3, 2, 6), stride=(2, 1), dilation=(1, 2), bias=False, activation="RELU6"),
     _depthwise("computed_weights", (1, 6, 5, 6), (1, 3, 3, 6)), _depthwise("computed_weights_multiplier", (2, 5, 6, 3), (1, 3, 3, 6), stride=(2, 2)),
-    _top_k("rows", (3, 11), 4), _top_k("vector", (9,), 9), _top_k("ties", Feed((2, 3, 4, 7), -2, 2, dtype="int32"), 5), _top_k("one", (2, 5), 1),
-    _top_k("int8", Feed((3, 11), -99, 99, dtype="int8"), 4),
-    _top_k("steps", Feed((3, 11), step=0.25), 4),
+    top_k("rows", (3, 11), 4), top_k("vector", (9,), 9), top_k("ties", Feed((2, 3, 4, 7), -2, 2, dtype="int32"), 5), top_k("one", (2, 5), 1),
+    top_k("vocabulary", Feed((2, 3003), step=0.25), 9),
+    top_k("int8", Feed((3, 11), -99, 99, dtype="int8"), 4),
+    top_k("steps", Feed((3, 11), step=0.25), 4),
     _gather_nd("rows", (5, 6), [[3], [0], [3]]), _gather_nd("pixels", (2, 4, 5, 6), [[[0, 3], [1, 2]], [[1, 0], [0, 0]]]), _gather_nd("numbers", (3, 4, 5), [[0, 1, 4], [2, 3, 0]]), _gather_nd("parts", (3, 4, 5), [[2], [0]]),
     _gather_nd("batch_numbers", (2, 3, 4, 5), [[1, 2, 3, 4], [0, 1, 2, 3], [1, 0, 0, 2]]), _gather_nd("vector", (7,), [[3], [6], [0]]),
     _gather_nd("pixels_of_rank_5", (2, 3, 4, 3, 5), [[1, 2, 3, 0], [0, 1, 2, 2], [1, 0, 0, 1]]), _gather_nd("numbers_of_rank_6", (2, 3, 2, 3, 2, 5), [[1, 2, 1, 0, 1, 4], [0, 1, 0, 2, 0, 3]]),

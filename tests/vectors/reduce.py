@@ -81,7 +81,7 @@ def _place(op: str, x: np.ndarray, axis: int) -> np.ndarray:
     return places
 
 
-def _arg(op, name, feed, axis, dtype="int32", then=None, on_cpu=True) -> Case:
+def arg(op, name, feed, axis, dtype="int32", then=None, on_cpu=True) -> Case:
     """`then`: what else becomes of the places, in the model and in numpy."""
     feed = feed if isinstance(feed, Feed) else Feed(feed)
     shape = tuple(np.delete(feed.shape, axis))
@@ -112,27 +112,31 @@ _TO_FLOATS = (_as_floats, lambda y: y.reshape(1, 5, 7, 3).astype(np.float32))
 def _args(op) -> list[Case]:
     best = (-4, -1) if op == "ARG_MAX" else (1, 4)  # 0, as lanes beyond the channels have it, would be better
     return [
-        _arg(op, "channels", (2, 3, 4, 7), 3),
-        _arg(op, "channels_int64", (1, 3, 4, 21), -1, "int64"),
-        _arg(op, "ties", Feed((2, 3, 4, 6), -2, 2, dtype="int32"), 3),
-        _arg(op, "steps", Feed((2, 3, 4, 7), step=0.25), 3),
-        _arg(op, "steps_of_odd_planes", Feed((2, 3, 5, 9), -1, 1, step=1), 3),
-        _arg(op, "height", (2, 5, 4, 6), 1),
-        _arg(op, "width", (2, 3, 6, 5), 2),
-        _arg(op, "batch", (4, 3, 5), 0),
-        _arg(op, "vector", (13,), 0),
-        _arg(op, "rank_5", (2, 3, 2, 4, 5), 1),
-        _arg(op, "channels_without_zero", Feed((1, 3, 5, 6), *best), 3),
-        _arg(op, "channels_many_ties", Feed((3, 5, 7, 13), -1, 1, step=1.0), 3),
+        arg(op, "channels", (2, 3, 4, 7), 3),
+        arg(op, "channels_int64", (1, 3, 4, 21), -1, "int64"),
+        arg(op, "ties", Feed((2, 3, 4, 6), -2, 2, dtype="int32"), 3),
+        arg(op, "steps", Feed((2, 3, 4, 7), step=0.25), 3),
+        arg(op, "steps_of_odd_planes", Feed((2, 3, 5, 9), -1, 1, step=1), 3),
+        arg(op, "height", (2, 5, 4, 6), 1),
+        arg(op, "width", (2, 3, 6, 5), 2),
+        arg(op, "batch", (4, 3, 5), 0),
+        arg(op, "vector", (13,), 0),
+        arg(op, "rank_5", (2, 3, 2, 4, 5), 1),
+        arg(op, "channels_without_zero", Feed((1, 3, 5, 6), *best), 3),
+        arg(op, "channels_many_ties", Feed((3, 5, 7, 13), -1, 1, step=1.0), 3),
         # The CPU's kernels for nine numbers in a row compare them in an order of their own.
-        _arg(op, "channels_nan", Feed((1, 6, 7, 9), special=(np.nan,) * 200), 3, on_cpu=False),
-        _arg(op, "channels_infinite", Feed((4, 9), special=_NOT_FINITE * 8), 1),
-        _arg(op, "height_nan", Feed((1, 5, 7, 6), special=(np.nan,) * 100), 1),
-        _arg(op, "batch_not_finite", Feed((3, 40), special=_NOT_FINITE * 20), 0),
-        _arg(op, "channels_large_ints", Feed((2, 3, 5, 6), 2**31 - 9, 2**31 - 1, dtype="int32"), 3),
-        _arg(op, "channels_to_floats", (3, 5, 7, 10), 3, then=_TO_FLOATS),
-        _arg(op, "channels_rank_2", (6, 21), 1),
-        _arg(op, "channels_rank_6", (2, 1, 2, 3, 5, 6), 5),
+        arg(op, "channels_nan", Feed((1, 6, 7, 9), special=(np.nan,) * 200), 3, on_cpu=False),
+        # A group of work-items shares them.
+        arg(
+            op, "channels_of_a_vocabulary", Feed((5, 3003), -9, 9, special=(np.nan,) * 300, step=0.25), 1, on_cpu=False
+        ),
+        arg(op, "channels_infinite", Feed((4, 9), special=_NOT_FINITE * 8), 1),
+        arg(op, "height_nan", Feed((1, 5, 7, 6), special=(np.nan,) * 100), 1),
+        arg(op, "batch_not_finite", Feed((3, 40), special=_NOT_FINITE * 20), 0),
+        arg(op, "channels_large_ints", Feed((2, 3, 5, 6), 2**31 - 9, 2**31 - 1, dtype="int32"), 3),
+        arg(op, "channels_to_floats", (3, 5, 7, 10), 3, then=_TO_FLOATS),
+        arg(op, "channels_rank_2", (6, 21), 1),
+        arg(op, "channels_rank_6", (2, 1, 2, 3, 5, 6), 5),
     ]
 
 
