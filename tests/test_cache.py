@@ -273,6 +273,47 @@ def test_processes_share_a_folder(library, tmp_path, processes):
     assert len(kept(tmp_path)) == 1
 
 
+# --- the limit of the folder's size
+
+
+def large(seed: int, layers: int) -> bytes:
+    """Each layer is a partition with 2.25 MiB of weights."""
+    m, random = Model(), np.random.default_rng(seed)
+    y = m.input((1, 768))
+    for layer in range(layers):
+        weights = random.normal(size=(768, 768)).astype(np.float32)
+        y = m.fully_connected(m.left_to_cpu(y) if layer else y, weights, np.zeros(768, np.float32))
+    m.output(y)
+    return m.bytes()
+
+
+def said_of_partitions(library: Path, folder: Path, raw: bytes, limit: int, backend: str) -> list[str]:
+    feed = np.full((1, 768), 0.1, np.float32)
+    outcome, _ = start(library, folder, raw, feed, backend=backend, cache_limit_mib=str(limit))
+    outcome.check(cpu.run(raw, [feed]), everything_on_gpu=False)
+    return [partition["cache"] for partition in outcome.report["partitions"]]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_models_plans_that_exceed_the_limit_together_stay(library, tmp_path, backend):
+    def run(raw: bytes, limit: int) -> list[str]:
+        return said_of_partitions(library, tmp_path, raw, limit, backend)
+
+    own, other = large(1, layers=2), large(2, layers=1)
+    first = run(own, 3)
+    assert first[0] == "miss: none is kept; saved" and first[1].startswith("miss: none is kept; saved; files in use: 4.")
+    assert first[1].endswith(" MiB, the limit is 3 MiB")
+    assert run(own, 3) == ["hit", "hit"]
+    assert run(other, 0) == ["miss: none is kept; saved"] and run(own, 0) == ["hit", "hit"], "no limit"
+    for path in tmp_path.iterdir():
+        os.utime(path, (0, 0))
+    (tmp_path / "_0.verdicts").write_bytes(bytes(8))  # another one's, and used since
+    (third,) = run(large(3, layers=1), 3)
+    assert third.startswith("miss: none is kept; saved; removed files: ") and third.endswith("the limit is 3 MiB"), third
+    assert len(kept(tmp_path)) == 1 and (tmp_path / "_0.verdicts").exists()
+    assert run(own, 3)[0].startswith("miss: none is kept")
+
+
 # --- verdicts
 
 

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "delegate_native/base/content_hash.h"
+#include "delegate_native/base/lean/mutex.h"
+#include "delegate_native/base/log.h"
 #include "delegate_native/base/version.h"
 #include "delegate_native/cache/build_id.h"
 #include "delegate_native/cache/cache_file.h"
@@ -43,6 +45,38 @@ std::string KeyFor(const std::string& content, const std::string& precision, con
   return TextOf("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
                 static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
          content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
+}
+
+// The files that live objects of this process use.
+struct HeldFiles {
+  Mutex mutex;
+  std::vector<std::weak_ptr<const std::string>> paths;
+};
+
+// It stays when the process ends: a thread may be writing a file then.
+HeldFiles* Held() {
+  static HeldFiles* const held = new HeldFiles;
+  return held;
+}
+
+HeldFile Hold(std::string path) {
+  auto made = std::make_shared<const std::string>(std::move(path));
+  HeldFiles* const held = Held();
+  const MutexLock lock(&held->mutex);
+  const auto gone = [](const std::weak_ptr<const std::string>& one) { return one.expired(); };
+  held->paths.erase(std::remove_if(held->paths.begin(), held->paths.end(), gone),
+                    held->paths.end());
+  held->paths.push_back(made);
+  return made;
+}
+
+bool IsHeld(const std::string& path) {
+  HeldFiles* const held = Held();
+  const MutexLock lock(&held->mutex);
+  return std::any_of(held->paths.begin(), held->paths.end(), [&](const auto& one) {
+    const HeldFile file = one.lock();
+    return file && *file == path;
+  });
 }
 
 }  // namespace
@@ -82,12 +116,13 @@ std::string ModelCache::PathOf(const std::string& key, const char* ending) const
 }
 
 Status ModelCache::Write(const std::string& path, const std::string& key, Part plan,
-                         Part binaries) const {
+                         Part binaries, std::string* removed) const {
   if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
   }
   QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, plan, binaries));
-  Prune(path);
+  *removed = Prune(path);
+  if (!removed->empty()) Log(1, "cache: %s", removed->c_str());
   return Status();
 }
 
@@ -101,9 +136,15 @@ Status ModelCache::Load(const std::string& key, PlanBytes* plan,
 }
 
 Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
-                        const std::vector<uint8_t>& binaries) const {
+                        const std::vector<uint8_t>& binaries, std::string* removed) const {
   return Write(PathOf(key, kEnding), key, {plan.data(), plan.size()},
-               {binaries.data(), binaries.size()});
+               {binaries.data(), binaries.size()}, removed);
+}
+
+HeldFile ModelCache::HoldPlan(const std::string& key) const { return Hold(PathOf(key, kEnding)); }
+
+HeldFile ModelCache::HoldVerdicts(const std::string& key) const {
+  return Hold(PathOf(key, kVerdicts));
 }
 
 Status ModelCache::LoadVerdicts(const std::string& key, PlanBytes* file,
@@ -116,10 +157,11 @@ Status ModelCache::LoadVerdicts(const std::string& key, PlanBytes* file,
 }
 
 Status ModelCache::SaveVerdicts(const std::string& key, Part verdicts) const {
-  return Write(PathOf(key, kVerdicts), key, verdicts, {});
+  std::string removed;
+  return Write(PathOf(key, kVerdicts), key, verdicts, {}, &removed);
 }
 
-void ModelCache::Prune(const std::string& just_saved) const {
+std::string ModelCache::Prune(const std::string& just_saved) const {
   struct Kept {
     int64_t used, bytes;
     std::string path;
@@ -127,7 +169,7 @@ void ModelCache::Prune(const std::string& just_saved) const {
   std::vector<Kept> all;
   int64_t bytes = 0;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(folder_.c_str()), closedir);
-  if (!folder) return;
+  if (!folder) return "";
   while (const dirent* entry = readdir(folder.get())) {
     const std::string path = folder_ + "/" + entry->d_name;
     struct stat found;
@@ -138,16 +180,29 @@ void ModelCache::Prune(const std::string& just_saved) const {
       if (time(nullptr) - used > kAbandonedSeconds) unlink(path.c_str());
     } else if (EndsWith(path, kEnding) || EndsWith(path, kVerdicts)) {
       bytes += static_cast<int64_t>(found.st_size);
-      if (path != just_saved) all.push_back({used, static_cast<int64_t>(found.st_size), path});
+      if (path != just_saved && !IsHeld(path)) {
+        all.push_back({used, static_cast<int64_t>(found.st_size), path});
+      }
     }
   }
-  while (!all.empty() && bytes > most_bytes_) {
+  if (most_bytes_ == 0 || bytes <= most_bytes_) return "";
+  int count = 0;
+  int64_t removed = 0;
+  while (!all.empty() && bytes - removed > most_bytes_) {
     const auto oldest = std::min_element(
         all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
     unlink(oldest->path.c_str());
-    bytes -= oldest->bytes;
+    removed += oldest->bytes;
+    ++count;
     all.erase(oldest);
   }
+  const auto mib = [](int64_t size) { return static_cast<double>(size) / (1 << 20); };
+  std::string text;
+  if (count > 0) text = Format("removed files: %d (%.1f MiB), ", count, mib(removed));
+  if (bytes - removed > most_bytes_) {
+    text += Format("files in use: %.1f MiB, ", mib(bytes - removed));
+  }
+  return text + Format("the limit is %.0f MiB", mib(most_bytes_));
 }
 
 }  // namespace quadra

@@ -4,6 +4,7 @@
 #define QUADRA_CACHE_MODEL_CACHE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +18,15 @@
 
 namespace quadra {
 
+// The path of a file that this process uses. No Save in this process removes it: the plans of one
+// model, which together may exceed the limit, would push each other out at each start.
+using HeldFile = std::shared_ptr<const std::string>;
+
 class ModelCache {
  public:
-  // `folder`: none, and nothing is kept. `token` begins the names of its files.
-  ModelCache(std::string folder, std::string token, int64_t most_bytes = int64_t{1} << 30)
+  // `folder`: none, and nothing is kept. `token` begins the names of its files. `most_bytes`: of
+  // all files in the folder; 0: no limit.
+  ModelCache(std::string folder, std::string token, int64_t most_bytes)
       : folder_(std::move(folder)), token_(std::move(token)), most_bytes_(most_bytes) {}
 
   // Not without a folder, nor where two builds of this library could not be told apart.
@@ -41,8 +47,11 @@ class ModelCache {
   // Not ok: why there is none. `binaries` live as long as the plan.
   Status Load(const std::string& key, PlanBytes* plan, const fb::Binaries** binaries) const;
   // Makes the folder if need be; then removes what was not used for longest, beyond the limit.
-  Status Save(const std::string& key, const PlanBytes& plan,
-              const std::vector<uint8_t>& binaries) const;
+  // `removed`: a sentence on that, empty where there is nothing to say.
+  Status Save(const std::string& key, const PlanBytes& plan, const std::vector<uint8_t>& binaries,
+              std::string* removed) const;
+  HeldFile HoldPlan(const std::string& key) const;
+  HeldFile HoldVerdicts(const std::string& key) const;
 
   // The same for a model's verdicts, which live as long as `file`.
   Status LoadVerdicts(const std::string& key, PlanBytes* file, const fb::Verdicts** verdicts) const;
@@ -50,11 +59,12 @@ class ModelCache {
 
  private:
   std::string PathOf(const std::string& key, const char* ending) const;
-  Status Write(const std::string& path, const std::string& key, Part plan, Part binaries) const;
-  void Prune(const std::string& just_saved) const;
+  Status Write(const std::string& path, const std::string& key, Part plan, Part binaries,
+               std::string* removed) const;
+  std::string Prune(const std::string& just_saved) const;
 
   std::string folder_, token_;
-  int64_t most_bytes_;  // of all files in the folder
+  int64_t most_bytes_;
 };
 
 }  // namespace quadra

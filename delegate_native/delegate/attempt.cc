@@ -11,6 +11,11 @@
 namespace quadra {
 namespace {
 
+ModelCache CacheOf(const Options& options) {
+  return ModelCache(options.serialization_dir, options.model_token,
+                    int64_t{options.cache_limit_mib} << 20);
+}
+
 class Trial {
  public:
   Trial(const Options& options, const SubgraphView& subgraph, const Gpu& gpu)
@@ -20,12 +25,13 @@ class Trial {
         model_(*subgraph.model),
         gpu_(gpu),
         precision_(PrecisionOf(options)),
-        cache_(options.serialization_dir, options.model_token) {}
+        cache_(CacheOf(options)) {}
 
   Attempt Run() {
     const std::string key = VerdictsKey();
     Attempt kept;
     if (!key.empty()) {
+      kept.saved_as = made_.saved_as = cache_.HoldVerdicts(key);
       const Status status = Restore(key, &kept);
       if (status.ok()) return kept;
       Log(2, "verdicts: %s", status.message().c_str());
@@ -202,7 +208,7 @@ SessionOptions SessionOptionsFor(const Options& from, const Gpu& gpu) {
   options.tuning = from.tuning;
   options.self_check = from.self_check != 0;
   options.profile = from.profile != 0;
-  options.cache = ModelCache(from.serialization_dir, from.model_token);
+  options.cache = CacheOf(from);
   options.weights = gpu.weights;
   return options;
 }

@@ -19,6 +19,7 @@ struct Attempt {
   std::vector<Verdict> verdicts;
   std::vector<std::shared_ptr<Partition>> partitions;
   Status status;  // not ok: nodes that the backend had accepted went back to the CPU
+  HeldFile saved_as;  // the verdicts' file in the cache; null: they are not kept
 
   size_t nodes_on_gpu() const;
 };

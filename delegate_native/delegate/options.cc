@@ -199,6 +199,7 @@ std::string ToText(const Options& options) {
   std::string text;
   for (const Row& row : kRows) {
     if (row.text == &Options::serialization_dir || row.text == &Options::model_token) continue;
+    if (row.number == &Options::cache_limit_mib) continue;
     text += Format(" %s=", row.name);
     text += row.text ? options.*row.text : Format("%d", options.*row.number);
   }

@@ -66,6 +66,7 @@ typedef struct QuadraDelegateOptions {
   const char* float32_nodes;
   const char* tuning;
   int self_check;
+  int cache_limit_mib;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

@@ -264,6 +264,7 @@ bool Session::LoadCached(Build* build) {
       (options_.self_check ? ", checked" : "");
   const std::string key =
       ModelCache::KeyOfPlan(graph_hash_, build_options, options_.target, backend_->info());
+  saved_as_ = options_.cache.HoldPlan(key);
   const fb::Binaries* kept = nullptr;
   bool of_another_driver = false;
   Status status = ReadCached(key, &kept, build);
@@ -301,9 +302,11 @@ void Session::SaveInCache() {
                                    [](const ProgramBinary& one) { return !one.bytes.empty(); });
   // A file that has the plan, and as many binaries as the driver gives, would be the same again.
   if (is_hit_ && given <= programs_.loaded) return;
-  const Status status =
-      options_.cache.Save(key, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
+  std::string removed;
+  const Status status = options_.cache.Save(
+      key, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())), &removed);
   cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
+  if (!removed.empty()) cached_ += "; " + removed;
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
 }
 

@@ -30,7 +30,7 @@ struct SessionOptions {
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
-  ModelCache cache = ModelCache("", "");
+  ModelCache cache = ModelCache("", "", 0);
   std::shared_ptr<WeightStore> weights;  // that it shares with others; null: with none
 };
 
@@ -161,6 +161,7 @@ class Session {
   bool is_hit_ = false;   // the plan came from the cache
   std::string cached_ = "off";
   std::string unsaved_;  // key of a plan that the cache is to have after the first inference
+  HeldFile saved_as_;    // the plan's file in the cache, whether it is there or not
   Ports<std::vector<int32_t>> staged_;  // those that a plan has as ints
   std::vector<RunTimes> profile_;
 };

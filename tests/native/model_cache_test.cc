@@ -68,6 +68,15 @@ class ModelCacheTest : public testing::Test {
   ModelCache Cache(int64_t most_bytes = 1 << 30) const {
     return ModelCache(folder_, "model", most_bytes);
   }
+  // `removed`: null: nothing is removed.
+  Status Save(const std::string& key, int64_t most_bytes = 1 << 30,
+              std::string* removed = nullptr) const {
+    std::string text;
+    const Status status = Cache(most_bytes).Save(key, plan_, binaries_, &text);
+    EXPECT_EQ(text.empty(), !removed) << text;
+    if (removed) *removed = text;
+    return status;
+  }
   std::vector<std::string> Files() const {
     std::vector<std::string> files;
     DIR* folder = opendir(folder_.c_str());
@@ -109,7 +118,7 @@ class ModelCacheTest : public testing::Test {
 
 TEST_F(ModelCacheTest, WhatWasSavedIsLoaded) {
   EXPECT_EQ(Miss(), "none is kept");
-  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("key").ok());
   PlanBytes read;
   const fb::Binaries* kept = nullptr;
   const Status status = Cache().Load("key", &read, &kept);
@@ -182,11 +191,11 @@ TEST_F(ModelCacheTest, VerdictsAreLoadedWhereTheyAreAFlatBufferOfTheSchema) {
 }
 
 TEST_F(ModelCacheTest, TheKeyOfAnotherModelFindsNothing) {
-  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("key").ok());
   EXPECT_EQ(Miss("another key"), "none is kept");
   // As after a collision of names.
   const std::string path = Kept();
-  ASSERT_TRUE(Cache().Save("others", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("others").ok());
   for (const std::string& name : Files()) {
     if (folder_ + "/" + name != path) rename((folder_ + "/" + name).c_str(), path.c_str());
   }
@@ -228,7 +237,7 @@ TEST_F(ModelCacheTest, KeysTellGraphsNumbersDevicesAndPrecisionsApart) {
 }
 
 TEST_F(ModelCacheTest, EveryFlippedBitIsSeen) {
-  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("key").ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   const int file = open(path.c_str(), O_RDWR);
   ASSERT_GE(file, 0);
@@ -245,7 +254,7 @@ TEST_F(ModelCacheTest, EveryFlippedBitIsSeen) {
 }
 
 TEST_F(ModelCacheTest, EveryOtherLengthIsSeen) {
-  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("key").ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   Write(path, bytes + '\0');
   EXPECT_NE(Miss(), "");
@@ -358,14 +367,15 @@ TEST_F(ModelCacheTest, DamagedBinariesAreChecked) {
 
 // A driver may give none, or the file may be of a time when it gave none.
 TEST_F(ModelCacheTest, APlanWithoutBinariesIsAPlan) {
-  ASSERT_TRUE(Cache().Save("key", plan_, PackBinaries(*fb::GetPlan(plan_.data()), {})).ok());
+  std::string none;
+  ASSERT_TRUE(Cache().Save("key", plan_, PackBinaries(*fb::GetPlan(plan_.data()), {}), &none).ok());
   EXPECT_EQ(Miss(), "");
-  ASSERT_TRUE(Cache().Save("key", plan_, {}).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, {}, &none).ok());
   EXPECT_EQ(Miss(), "its binaries are no FlatBuffer of this schema");
 }
 
 TEST_F(ModelCacheTest, OnlyRegularFilesAreRead) {
-  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("key").ok());
   const std::string path = Kept(), moved = root_ + "/moved";
   ASSERT_EQ(rename(path.c_str(), moved.c_str()), 0);
   ASSERT_EQ(symlink(moved.c_str(), path.c_str()), 0);
@@ -377,23 +387,23 @@ TEST_F(ModelCacheTest, OnlyRegularFilesAreRead) {
   unlink(path.c_str());
   ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
   EXPECT_EQ(Miss(), "it is no regular file");
-  EXPECT_FALSE(Cache().Save("key", plan_, binaries_).ok());
+  EXPECT_FALSE(Save("key").ok());
   rmdir(path.c_str());
 }
 
 TEST_F(ModelCacheTest, AFailedSaveLeavesNothing) {
   Write(folder_, "a file");
-  const Status no_folder = Cache().Save("key", plan_, binaries_);
+  const Status no_folder = Save("key");
   EXPECT_FALSE(no_folder.ok());
   unlink(folder_.c_str());
   // As on a full disk.
-  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("key").ok());
   struct rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const struct rlimit small = {100, limit.rlim_max};
   const auto before = signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const Status full = Cache().Save("key", plan_, binaries_);
+  const Status full = Save("key");
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   signal(SIGXFSZ, before);
   EXPECT_FALSE(full.ok());
@@ -406,24 +416,44 @@ TEST_F(ModelCacheTest, AbandonedAndOldFilesGo) {
     const utimbuf when = {time(nullptr) - seconds, time(nullptr) - seconds};
     ASSERT_EQ(utime(path.c_str(), &when), 0);
   };
-  ASSERT_TRUE(Cache().Save("first", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("first").ok());
   const std::string first = Kept();
   make_old(first, 100);
   Write(folder_ + "/model_1.quadra.7.0.unfinished", "dead");
   make_old(folder_ + "/model_1.quadra.7.0.unfinished", 7200);
   Write(folder_ + "/model_1.quadra.8.0.unfinished", "at work");
   Write(folder_ + "/notes.txt", std::string(100000, 'x'));  // not ours
-  ASSERT_TRUE(Cache().Save("second", plan_, binaries_).ok());
+  ASSERT_TRUE(Save("second").ok());
   EXPECT_EQ(Files().size(), 4u) << "all but the dead one";
   const auto size = static_cast<int64_t>(BytesOf(first).size());
   for (const std::string& name : Files()) {
     if (folder_ + "/" + name != first) make_old(folder_ + "/" + name, 50);
   }
   EXPECT_EQ(Miss("first"), "");  // it is used again
-  ASSERT_TRUE(Cache(2 * size + 100).Save("third", plan_, binaries_).ok());
+  std::string removed;
+  ASSERT_TRUE(Save("third", 2 * size + 100, &removed).ok());
+  EXPECT_EQ(removed, "removed files: 1 (0.0 MiB), the limit is 0 MiB");
   EXPECT_EQ(Miss("first"), "");
   EXPECT_EQ(Miss("second"), "none is kept");
   EXPECT_EQ(Miss("third"), "");
+}
+
+TEST_F(ModelCacheTest, FilesInUseStayWhateverTheLimit) {
+  HeldFile plan = Cache().HoldPlan("first");
+  const HeldFile verdicts = Cache().HoldVerdicts("first");
+  std::string removed;
+  ASSERT_TRUE(Save("first", 1, &removed).ok());
+  EXPECT_EQ(removed, "files in use: 0.0 MiB, the limit is 0 MiB");
+  Write(*verdicts, "verdicts");
+  ASSERT_TRUE(Save("second", 1, &removed).ok());
+  EXPECT_EQ(removed, "files in use: 0.0 MiB, the limit is 0 MiB");
+  EXPECT_EQ(Miss("first"), "");
+  ASSERT_TRUE(Save("second", 0).ok()) << "no limit";
+  plan.reset();
+  ASSERT_TRUE(Save("second", 1, &removed).ok());
+  EXPECT_EQ(removed, "removed files: 1 (0.0 MiB), files in use: 0.0 MiB, the limit is 0 MiB");
+  EXPECT_EQ(Miss("first"), "none is kept");
+  EXPECT_EQ(BytesOf(*verdicts), "verdicts");
 }
 
 TEST_F(ModelCacheTest, AProcessThatIsKilledLeavesNoDamage) {
@@ -431,7 +461,7 @@ TEST_F(ModelCacheTest, AProcessThatIsKilledLeavesNoDamage) {
   for (int i = 0; i < 200; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      for (;;) (void)Cache().Save("key", plan_, binaries_);
+      for (;;) (void)Save("key");
     }
     ASSERT_GT(child, 0);
     usleep(static_cast<useconds_t>(37 * i % 3000));
@@ -454,7 +484,7 @@ TEST_F(ModelCacheTest, ManyWriteAndReadAtOnce) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 50; ++i) {
         const std::string key = "key " + std::to_string(i % 3);
-        const Status saved = Cache().Save(key, plan_, binaries_);
+        const Status saved = Save(key);
         if (!saved.ok()) wrong[t] = saved.message();
         PlanBytes read;
         const fb::Binaries* kept = nullptr;

@@ -247,6 +247,14 @@ public class GpuDelegateFactory implements DelegateFactory {
       return set("self_check", check ? "1" : "0");
     }
 
+    /**
+     * The size of the folder of setSerializationParams beyond which files go that were not used for
+     * longest; 0: none goes.
+     */
+    public Options setCacheLimitMib(int mib) {
+      return set("cache_limit_mib", Integer.toString(mib));
+    }
+
     /** Is told each verdict; null: nobody. */
     public Options setVerdictListener(VerdictListener listener) {
       verdictListener = listener;
