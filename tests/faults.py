@@ -46,7 +46,12 @@ def compile_driver_faults(path: Path) -> Path:
 
 def compile_refuse_threads(path: Path) -> Path:
     """The library of tests/refuse_threads.c, to be preloaded."""
-    source = settings.ROOT / "tests" / "refuse_threads.c"
+    return compile_preload("refuse_threads.c", path)
+
+
+def compile_preload(name: str, path: Path) -> Path:
+    """The library of a C file of tests/, to be preloaded."""
+    source = settings.ROOT / "tests" / name
     return _compiled(path, ["cc", "-O1", "-Wall", "-Wextra", "-Werror"], [source])
 
 

@@ -115,8 +115,8 @@ Status Session::Install(Build* build) {
   Log(2, "prepared %u dispatches: passes %lld us, plan %lld us, compile %lld us, upload %lld us",
       plan()->dispatches()->size(), us("passes"), us("plan"), us("compile"), us("upload"));
   // For a device that will. What is to be tuned is tuned there.
-  if (!unsaved_.empty() && !backend_->runs() && options_.tuning == "none") SaveInCache();
-  if (unsaved_.empty()) DiscardConstants();
+  if (!unsaved_.empty() && !backend_->runs() && options_.tuning == "none") BeginSave();
+  if (unsaved_.empty() && !writer_) DiscardConstants();
   return Status();
 }
 
@@ -255,6 +255,7 @@ Status Session::ReadCached(const std::string& key, const fb::Binaries** kept, Bu
 
 // False: the plan must be made. Whatever the reason, the cache gets it after the first inference.
 bool Session::LoadCached(Build* build) {
+  EndSave();
   unsaved_.clear();
   is_hit_ = false;
   if (!UsesCache()) return false;
@@ -293,21 +294,24 @@ bool Session::LoadCached(Build* build) {
   return true;
 }
 
-// After an inference: some drivers compile the rest of a program when it first runs. A cache that
-// cannot be written is no reason to fail.
-void Session::SaveInCache() {
+// After an inference: some drivers compile the rest of a program when it first runs.
+void Session::BeginSave() {
   const std::string key = std::exchange(unsaved_, "");
   const std::vector<ProgramBinary> binaries = executable_->Binaries();
   const auto given = std::count_if(binaries.begin(), binaries.end(),
                                    [](const ProgramBinary& one) { return !one.bytes.empty(); });
   // A file that has the plan, and as many binaries as the driver gives, would be the same again.
   if (is_hit_ && given <= programs_.loaded) return;
-  std::string removed;
-  const Status status = options_.cache.Save(
-      key, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())), &removed);
-  cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
-  if (!removed.empty()) cached_ += "; " + removed;
-  Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
+  writer_ = std::make_unique<PlanWriter>(
+      options_.cache, key, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
+}
+
+// The constants are discarded once the file has them.
+void Session::EndSave() {
+  if (!writer_) return;
+  cached_ += writer_->Result();
+  writer_.reset();
+  if (executable_) DiscardConstants();
 }
 
 // Nobody will read the plan's constants again where the device has copied them, or where another

@@ -54,6 +54,11 @@ Status Session::Wait() {
   return executable_ ? executable_->Await(none, false) : Status();
 }
 
+const std::string& Session::cached() {
+  EndSave();
+  return cached_;
+}
+
 // Running work reads the plan's constants: if it does not end, they stay for good.
 void Session::ReleaseExecutable() {
   if (!Wait().ok()) {
@@ -167,6 +172,7 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
     ReleaseExecutable();  // first: it may fill the device
     QUADRA_RETURN_IF_ERROR(MakeReady());
   }
+  if (writer_ && writer_->is_done()) EndSave();
   QUADRA_RETURN_IF_ERROR(Bind(objects));
   const bool measures = options_.profile && !options_.dump_tensors;
   // Drivers give the binaries of a program that has run.
@@ -181,8 +187,8 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
   RunTimes times;
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &times : nullptr));
   if (!unsaved_.empty()) {
-    SaveInCache();
-    DiscardConstants();
+    BeginSave();
+    if (!writer_) DiscardConstants();
   }
   if (!measures) return Status();
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());

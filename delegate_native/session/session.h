@@ -16,6 +16,7 @@
 #include "delegate_native/plan/weights.h"
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/session/io_numbers.h"
+#include "delegate_native/session/plan_writer.h"
 #include "delegate_native/session/self_check.h"
 #include "delegate_native/session/session_times.h"
 
@@ -87,8 +88,9 @@ class Session {
   size_t plan_bytes() const { return plan_.size(); }
   // Bytes of the plan's constants that are in memory once for it and other plans.
   size_t shared_constant_bytes() const;
-  // Whether the plan came from the cache, why not, and whether it is kept for the next start.
-  const std::string& cached() const { return cached_; }
+  // Whether the plan came from the cache, why not, and whether it is kept for the next start. Waits
+  // for a file that is being written.
+  const std::string& cached();
   // Sentences on what the driver forced to be done otherwise than planned.
   const std::vector<std::string>& notes() const { return notes_; }
   // The programs for which Prepare failed; none: it failed otherwise, or did not.
@@ -129,7 +131,8 @@ class Session {
   bool TuneGroups(const fb::Plan& plan, Executable* executable);
   bool AskAgain(const fb::Plan& plan, const Refusal& refusal);
   void Note(std::string note);
-  void SaveInCache();
+  void BeginSave();
+  void EndSave();
   void DiscardConstants();
 
   void ReleaseExecutable();
@@ -162,6 +165,7 @@ class Session {
   std::string cached_ = "off";
   std::string unsaved_;  // key of a plan that the cache is to have after the first inference
   HeldFile saved_as_;    // the plan's file in the cache, whether it is there or not
+  std::unique_ptr<PlanWriter> writer_;  // null: nothing is being written
   Ports<std::vector<int32_t>> staged_;  // those that a plan has as ints
   std::vector<RunTimes> profile_;
 };
