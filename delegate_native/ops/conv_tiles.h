@@ -7,7 +7,7 @@
 
 namespace quadra {
 
-// What is added in half before floats take it over: all products of a result, those of a row of the
+// The products that are added in half before floats take the sum over: all products of a result, those of a row of the
 // window, or those of some slices.
 enum class HalfSums : uint8_t { kNone, kAll, kOfRow, kOfSlices };
 

@@ -8,7 +8,7 @@
 namespace quadra {
 namespace {
 
-// Of `layouts` of the op.
+// Values of the op's `layouts`.
 constexpr int kHeadsFirst = 0, kRowsFirst = 1, kColumns = 2;
 
 class Search {
@@ -40,7 +40,7 @@ class Search {
     return product.attributes.Int("columns_of_b") != 0;
   }
 
-  // What a transpose reads, and how that lies, of a matrix of rows or of columns for each head.
+  // The operand of a transpose, and how it lies, of a matrix of rows or of columns for each head.
   ValueId Untransposed(ValueId id, bool columns, int* layout) {
     *layout = columns ? kColumns : kHeadsFirst;
     const Node* transpose = makers_.Of(id, "transpose");

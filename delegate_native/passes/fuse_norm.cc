@@ -109,7 +109,7 @@ class Search {
     return false;
   }
 
-  // What multiplies x: 1 / root, times a factor of each channel perhaps.
+  // The factor of x: 1 / root, times a factor of each channel perhaps.
   bool FindFactor(ValueId id, bool divides, Norm* norm) {
     norm->inverse = Unshaped(id);
     const size_t before = makers_.used.size();

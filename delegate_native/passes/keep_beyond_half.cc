@@ -125,7 +125,7 @@ class Search {
       return Take(step, node->fused.empty(), node);
     }
     for (ValueId id : node->inputs) {
-      // Of constants a mask may leave out places by numbers beyond half.
+      // A mask of constants may leave out places by values out of float16's range.
       const bool counts = !graph_.IsConstant(id) || node->op == "attention";
       step.operands.push_back(counts ? RangeOfOperand(id, node->op) : Range::kHalf);
     }
