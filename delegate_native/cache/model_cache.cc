@@ -115,8 +115,8 @@ std::string ModelCache::PathOf(const std::string& key, const char* ending) const
   return folder_ + "/" + token_ + "_" + hash.hex() + ending;
 }
 
-Status ModelCache::Write(const std::string& path, const std::string& key, Part plan,
-                         Part binaries, std::string* removed) const {
+Status ModelCache::Write(const std::string& path, const std::string& key, Part plan, Part binaries,
+                         std::string* removed) const {
   if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
   }
