@@ -148,7 +148,8 @@ Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
   return Status();
 }
 
-Status Session::Bind(const PortObjects& objects) {
+Status Session::Bind(Inference* inference) {
+  const PortObjects& objects = inference->objects;
   const bool any = objects.any();
   if (!any && !has_bound_) return Status();
   const auto check = [](const char* kind, const std::vector<void*>& given,
@@ -165,34 +166,58 @@ Status Session::Bind(const PortObjects& objects) {
   return executable_->Bind(objects);
 }
 
+// One after the other; each says itself whether the options ask for it.
+const Session::RunStep Session::kRunSteps[] = {
+    &Session::LoadAgain, &Session::CollectSave, &Session::Bind,
+    &Session::Execute,   &Session::SavePlan,    &Session::KeepTimes,
+};
+
 Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                        const PortObjects& objects, Events* events) {
   if (!ready_) return Internal("invoked before it was prepared");
-  if (!executable_ || !executable_->is_intact()) {
-    ReleaseExecutable();  // first: it may fill the device
-    QUADRA_RETURN_IF_ERROR(MakeReady());
-  }
+  Inference inference = {inputs, outputs, objects, events, false, RunTimes()};
+  for (const RunStep step : kRunSteps) QUADRA_RETURN_IF_ERROR((this->*step)(&inference));
+  return Status();
+}
+
+Status Session::LoadAgain(Inference*) {
+  if (executable_ && executable_->is_intact()) return Status();
+  ReleaseExecutable();  // first: it may fill the device
+  return MakeReady();
+}
+
+Status Session::CollectSave(Inference*) {
   if (writer_ && writer_->is_done()) EndSave();
-  QUADRA_RETURN_IF_ERROR(Bind(objects));
-  const bool measures = options_.profile && !options_.dump_tensors;
+  return Status();
+}
+
+Status Session::Execute(Inference* inference) {
+  Events* const events = inference->events;
+  inference->measures = options_.profile && !options_.dump_tensors;
   // Drivers give the binaries of a program that has run.
   const bool goes_on = events && events->goes_on && executable_->can_start(*events) &&
                        !options_.profile && !options_.dump_tensors && unsaved_.empty() &&
-                       objects.all();
+                       inference->objects.all();
   QUADRA_RETURN_IF_ERROR(executable_->Await(events ? *events : Events(), goes_on));
-  if (goes_on) {
-    deadline_ms_ = events->deadline_ms;
-    return executable_->Start(events);
+  if (!goes_on) {
+    return Run(inference->inputs, inference->outputs,
+               inference->measures ? &inference->times : nullptr);
   }
-  RunTimes times;
-  QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &times : nullptr));
-  if (!unsaved_.empty()) {
-    BeginSave();
-    if (!writer_) DiscardConstants();
-  }
-  if (!measures) return Status();
+  deadline_ms_ = events->deadline_ms;
+  return executable_->Start(events);
+}
+
+Status Session::SavePlan(Inference*) {
+  if (unsaved_.empty()) return Status();
+  BeginSave();
+  if (!writer_) DiscardConstants();
+  return Status();
+}
+
+Status Session::KeepTimes(Inference* inference) {
+  if (!inference->measures) return Status();
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());
-  profile_.push_back(std::move(times));
+  profile_.push_back(std::move(inference->times));
   return Status();
 }
 

@@ -135,8 +135,26 @@ class Session {
   void EndSave();
   void DiscardConstants();
 
+  // Made step by step, too (session.cc).
+  struct Inference {
+    const std::vector<const void*>& inputs;
+    const std::vector<void*>& outputs;
+    const PortObjects& objects;
+    Events* events;
+    bool measures;
+    RunTimes times;
+  };
+  using RunStep = Status (Session::*)(Inference* inference);
+  static const RunStep kRunSteps[];
+
+  Status LoadAgain(Inference* inference);
+  Status CollectSave(Inference* inference);
+  Status Bind(Inference* inference);
+  Status Execute(Inference* inference);
+  Status SavePlan(Inference* inference);
+  Status KeepTimes(Inference* inference);
+
   void ReleaseExecutable();
-  Status Bind(const PortObjects& objects);
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
 
   // Count of inputs whose numbers are read.
