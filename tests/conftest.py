@@ -11,7 +11,7 @@ import pytest
 from host_tools.base import cpu_drivers, settings
 from host_tools.build import sanitize
 from host_tools.request import models
-from tests import more_models, on_driver
+from tests import lean_pocl, more_models, on_driver
 from tests.delegate import REPORTS, UNOPTIMISED, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.
@@ -25,7 +25,7 @@ def pytest_configure(config):
     # would mean anything.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Whatever tests start has PoCL, also where they do not say so: drivers beside it have tests of their own.
-    os.environ.update(cpu_drivers.only_pocl())
+    os.environ.update(lean_pocl.environment() or cpu_drivers.only_pocl())
     # Each of a thousand processes would start threads for numpy's matrices, which have nothing to do.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     on_driver.begin(config)

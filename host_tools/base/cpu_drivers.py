@@ -42,7 +42,7 @@ def only_pocl() -> dict[str, str]:
     """Hides other OpenCL drivers of this machine where it has no GPU: an installed Rusticl, or Intel's, has more compute
     units than PoCL is told to have, and would become the device of every run. OCL_ICD_VENDORS in the environment goes before."""
     pocl = pocl_icd()
-    if pocl is None or len(list(_VENDORS.glob("*.icd"))) == 1 or read().opencl_drivers or _has_gpu():
+    if pocl is None or len(list(_VENDORS.glob("*.icd"))) == 1 or read().opencl_drivers or has_gpu():
         return {}
     return {"OCL_ICD_VENDORS": str(pocl)}
 
@@ -52,7 +52,7 @@ def pocl_icd() -> Path | None:
     return next(iter(sorted(_VENDORS.glob("pocl*.icd"))), None)
 
 
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
     return any(True for name in _GPUS for _ in _DEVICES.glob(name))
 
 
@@ -87,11 +87,11 @@ def _of_mesa(folder: Path) -> Path:
 
 def _vector_width() -> dict[str, str]:
     """llvmpipe uses 256 bits unless it is told that there are more."""
-    return {"LP_NATIVE_VECTOR_WIDTH": "512"} if _has_avx512() else {}
+    return {"LP_NATIVE_VECTOR_WIDTH": "512"} if has_avx512() else {}
 
 
 @cache
-def _has_avx512() -> bool:
+def has_avx512() -> bool:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -300,7 +300,7 @@ def test_drivers_get_as_many_threads_as_xnnpack_and_one_stays_in_the_calling_thr
 
 @pytest.mark.parametrize("avx512", [False, True])
 def test_mesa_has_a_cache_for_each_vector_width(monkeypatch, tmp_path, avx512):
-    monkeypatch.setattr(cpu_drivers, "_has_avx512", lambda: avx512)
+    monkeypatch.setattr(cpu_drivers, "has_avx512", lambda: avx512)
     folder = tmp_path / ("mesa-512" if avx512 else "mesa")
     assert cpu_drivers.caches(tmp_path)["MESA_SHADER_CACHE_DIR"] == str(folder)
     assert cpu_drivers.settings(1).get("LP_NATIVE_VECTOR_WIDTH") == ("512" if avx512 else None)
