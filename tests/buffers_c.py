@@ -54,9 +54,15 @@ class Native:
     def contexts(self, delegate: Any) -> Contexts:
         return self.library.QuadraDelegateContexts(_of(delegate))
 
-    def bind(self, delegate: Any, tensor: int, kind: int = HOST, handle: int | None = None, size: int = 0) -> bool:
+    def bind(
+        self, delegate: Any, tensor: int, kind: int = HOST, handle: int | None = None, size: int = 0, subgraph: int = 0
+    ) -> bool:
         buffer = ctypes.byref(Buffer(kind, handle, size)) if handle else None
-        return bool(self.library.QuadraDelegateBindBuffer(_of(delegate), tensor, buffer, self._say))
+        if not subgraph:
+            return bool(self.library.QuadraDelegateBindBuffer(_of(delegate), tensor, buffer, self._say))
+        return bool(
+            self.library.QuadraDelegateBindSubgraphBuffer(_of(delegate), subgraph, tensor, buffer, self._say)
+        )
 
     def create(self, size: int, handle: int | None = None, context: int | None = None) -> int:
         made = self.library.QuadraGpuBufferCreate(_P(context), _P(handle), _SIZE(size), self._say)

@@ -343,3 +343,39 @@ litert.free(imported, refused, source, *results)
             "opencl",
             **env,
         )
+
+
+_STATES = """
+from tests.signature_models import with_signatures
+from tests.state_models import CACHE, PART, one_cache
+MODEL = with_signatures(one_cache(), one_cache(updates=1), ("first", "second"), ("cache", "part", "at"))
+model = open_model(library, MODEL, cpu=False)
+size, told = 4 * int(np.prod(CACHE)), []
+for signature in (0, 1):
+    inputs, outputs = model.create_input_buffers(signature), model.create_output_buffers(signature)
+    cache = constant("states/compiled", CACHE)
+    inputs[0].write(cache)
+    places = [inputs[0], inputs[0], inputs[0], outputs[0], inputs[0]]
+    for turn in range(4):
+        row = constant(f"states/turn{turn}", PART)
+        inputs[1].write(row)
+        inputs[2].write(np.int32([0, turn, 0, 0]))
+        model.run_by_index(signature, [places[turn], *inputs[1:]], [places[turn + 1]])
+        cache[:, turn] = row[:, 0]
+        got = places[turn + 1].read(cache.size, np.float32)
+        assert np.array_equal(got.reshape(CACHE), cache), (signature, turn)
+        found = report(library)["partitions"][signature]
+        assert [one["kernel"] for one in found["dispatches"]].count("update_in_place") == 1
+        told.append(found["copied_states_bytes"] / size)
+print(json.dumps([told, report(library)["partitions"][1]["copied_inputs_bytes"]]))
+"""
+
+
+@on_both
+def test_a_buffer_that_is_input_and_output_is_written_in_place(accelerator, gpu, backend):
+    """In each signature: twice in one buffer, then in two that change places, from which a device copies. On OpenGL ES
+    LiteRT's are the host's, from and to which all goes."""
+    for env in ({}, gpu):
+        states, inputs = run(accelerator, _STATES, backend, **env)
+        assert states == ([0, 0, 1, 1] if backend == "opencl" else [2, 2, 2, 2]) * 2
+        assert (inputs == 0) == (backend == "opencl")

@@ -15,6 +15,8 @@ from host_tools.record import schema
 from host_tools.request import from_arguments
 from tests.delegate import environment
 from tests.runs import BACKENDS
+from tests.test_lifetime import run
+from tests.test_states import APP_GL, APP_OPENCL
 
 _CACHES = ("k0", "k1", "v0", "v1")
 _STEPS = 2  # of eight
@@ -98,3 +100,94 @@ def test_compiled_model_takes_them_whole_with_the_gpu_alone(library, name, backe
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["whole"] and {node["on"] for node in told["nodes"]} == {"gpu"}
     assert told["backend"] == backend
+
+
+_DECODING = """
+from tests.buffers_c import GL, HOST, OPENCL, Native
+native = Native(library)
+path, torch = PATHS
+raw = open(path, "rb").read()
+NAMES = ("kv_cache_k_0", "kv_cache_k_1", "kv_cache_v_0", "kv_cache_v_1")
+
+def open_decoder(**given):
+    interpreter, delegate = opened(backends[0], raw, **given)
+    return delegate, {key: interpreter.get_signature_runner(key) for key in ("prefill_16", "decode")}, interpreter
+
+delegate, runners, interpreter = open_decoder()
+caches = {name: np.zeros(detail["shape"], np.float32)
+          for name, detail in runners["decode"].get_input_details().items() if name in NAMES}
+assert len(caches) == 4
+tokens = np.random.default_rng(1).integers(1, 500, 24).astype(np.int32)
+
+def inputs(key, begin, count, caches):
+    details = runners[key].get_input_details()
+    positions = np.arange(begin, begin + count, dtype=np.int32)
+    given = {"tokens": tokens[None, begin : begin + count], "input_pos": positions, **caches}
+    if "mask" in details:
+        seen = np.arange(details["mask"]["shape"][-1])[None] <= positions[:, None]
+        given["mask"] = np.where(seen, 0, -1e9).astype(np.float32)[None, None]
+    return given
+
+def decode(runners, caches, keeps):
+    # The logits of eight steps, and the last caches where the interpreter's memory holds them.
+    logits = []
+    for key, begin, count in [("prefill_16", 0, 16), *(("decode", 16 + i, 1) for i in range(8))]:
+        made = runners[key](**inputs(key, begin, count, caches))
+        if keeps:
+            caches = {name: made[name] for name in NAMES}
+        if key == "decode":
+            logits.append(made["logits"])
+    return logits, caches
+
+def figures(delegate):
+    told = report(library, delegate)["partitions"]
+    kernels = [dispatch["kernel"] for one in told for dispatch in one["dispatches"]]
+    assert kernels.count("update_in_place") == 8, kernels
+    return [(one["copied_bytes"], one["copied_states_bytes"]) for one in told]
+
+want, last = decode(runners, caches, True)
+if torch:
+    expected = np.load(torch)
+    for step, one in enumerate(want):
+        assert np.allclose(one, expected[f"l{step}"], atol=5e-5), step
+apart = figures(delegate)
+everything = sum(one.nbytes for one in caches.values())
+assert all(states >= everything for _, states in apart), apart
+
+# The same with one buffer for each cache, of both signatures, in and out. The interpreter's memory holds other numbers.
+delegate, runners, interpreter = open_decoder()
+objects = {name: made(one) for name, one in caches.items()}
+for key, runner in runners.items():
+    subgraph = runner._subgraph_index
+    for side in (runner.get_input_details(), runner.get_output_details()):
+        for name, one in caches.items():
+            assert native.bind(delegate, side[name]["index"], *handle(objects[name]), one.nbytes, subgraph), native.said
+got, _ = decode(runners, {name: np.full_like(one, np.nan) for name, one in caches.items()}, False)
+assert not native.bind(delegate, 10**6, *handle(objects[name]), one.nbytes, 1) and "tensor 1000000" in native.said[-1]
+for one, other in zip(got, want, strict=True):
+    assert np.abs(one - other).max() <= 1e-5 * np.abs(other).max()
+for name, one in last.items():
+    assert np.abs(read(objects[name], one) - one).max() <= 1e-5 * np.abs(one).max()
+moved = figures(delegate)
+assert [states for _, states in moved] == [0, 0]
+# Tokens, positions, masks, logits: nothing of the caches' size.
+small = sum(one.nbytes for one in inputs("decode", 16, 1, {}).values()) + want[0].nbytes
+assert moved[1][0] <= small, (moved, small)
+print(json.dumps([apart, moved, everything]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "name", ["hfqwen3_tiny_dynamic_wi8_afp32", "smollm_tiny_q4_block32_ekv128", "gemma3_tiny_f32_ekv64"]
+)
+def test_caches_in_one_buffer_are_written_in_place(library, name, backend):
+    """Prefill and eight steps of decode: in the interpreter's memory, and in buffers of the GPU API that both signatures
+    read and write. A step then moves no cache."""
+    torch = str(found("gemma3_tiny_torch.npz")) if name.startswith("gemma3") else ""
+    prelude = f"PATHS = {str(found(f'{name}.tflite'))!r}, {torch!r}\n"
+    if backend == "gles":
+        run(library, APP_GL + prelude + _DECODING, backend, timeout_s=300)
+    else:
+        run(library, prelude + _DECODING.replace("objects = {", APP_OPENCL + "objects = {", 1), backend, timeout_s=300)

@@ -281,3 +281,43 @@ def test_bound_opencl_buffers_of_a_gpu(library, tmp_path):
 
 def test_bound_buffers_of_opengl_es(library):
     steps(library, "ALONE = NONE = 2\n" + _BOUND, "gles", APP_GL)
+
+
+def test_memory_for_tensors_of_another_subgraph(library):
+    """Two signatures with one cache: by the number of the subgraph and of its tensor."""
+    run(
+        library,
+        """
+from tests.buffers_c import HOST, Native
+from tests.signature_models import with_signatures
+from tests.state_models import CACHE, PART, one_cache
+native = Native(library)
+model = with_signatures(one_cache(), one_cache(updates=1), ("first", "second"), ("cache", "part", "at"))
+interpreter, delegate = opened("opencl", model)
+runners = [interpreter.get_signature_runner(key) for key in ("first", "second")]
+for runner in runners:
+    runner(cache=np.zeros(CACHE, np.float32), part=np.zeros(PART, np.float32), at=np.zeros(4, np.int32))
+room = np.zeros(4 * int(np.prod(CACHE)) + 64, np.uint8)
+cache = room[-room.ctypes.data % 64 :][: room.size - 64].view(np.float32).reshape(CACHE)
+for subgraph, runner in enumerate(runners):
+    for side in (runner.get_input_details()["cache"], runner.get_output_details()["y"]):
+        assert native.bind(delegate, side["index"], HOST, cache.ctypes.data, cache.nbytes, subgraph), native.said
+want = cache.copy()
+for turn in range(4):
+    row = constant(f"states/turn{turn}", PART)
+    want[:, turn] = row[:, 0]
+    runners[turn % 2](cache=np.ones(CACHE, np.float32), part=row, at=np.int32([0, turn, 0, 0]))
+    assert np.array_equal(cache, want)
+told = report(library, delegate)["partitions"]
+assert [one["subgraph"] for one in told] == [0, 1]
+assert [one["copied_bytes"] for one in told] == [0, 0]
+assert not native.bind(delegate, 0, HOST, cache.ctypes.data, cache.nbytes, 7) and "tensor 0" in native.said[-1]
+assert not native.bind(delegate, 0, HOST, cache.ctypes.data, 4, 1) and "4 bytes" in native.said[-1]
+# The main subgraph's alone are the interpreter's again.
+for side in (runners[0].get_input_details()["cache"], runners[0].get_output_details()["y"]):
+    assert native.bind(delegate, side["index"])
+made = runners[0](cache=np.ones(CACHE, np.float32), part=row, at=np.int32([0, 9, 0, 0]))["y"]
+assert made[0, 8, 0, 0] == 1 and np.array_equal(made[:, 9], row[:, 0]) and np.array_equal(cache, want)
+""",
+        "opencl",
+    )

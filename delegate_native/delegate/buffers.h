@@ -3,6 +3,7 @@
 #define QUADRA_DELEGATE_BUFFERS_H_
 
 #include <map>
+#include <utility>
 
 #include "delegate_native/delegate/quadra.h"
 #include "delegate_native/runtime/backend.h"
@@ -27,8 +28,9 @@ struct Buffers {
   Buffers& operator=(const Buffers&) = delete;
 
   // 0: the tensor is in the interpreter's memory; below: its buffer cannot be had.
-  int Find(TfLiteContext* context, int tensor, bool is_output, QuadraBuffer* found) const {
-    const auto known = bound.find(tensor);
+  int Find(TfLiteContext* context, int subgraph, int tensor, bool is_output,
+           QuadraBuffer* found) const {
+    const auto known = bound.find({subgraph, tensor});
     if (known != bound.end()) {
       *found = known->second;
       return 1;
@@ -47,7 +49,7 @@ struct Buffers {
   }
 
   QuadraBufferSource source{};
-  std::map<int, QuadraBuffer> bound;  // by tensor
+  std::map<std::pair<int, int>, QuadraBuffer> bound;  // by subgraph and tensor
 };
 
 }  // namespace quadra

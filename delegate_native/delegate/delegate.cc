@@ -157,7 +157,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   applied->best = std::move(tried[best]);
   calls_.Note(*subgraph.model, applied->best.verdicts);
   TellVerdicts(*applied);
-  if (index == 0) ShareBuffers(context);
+  ShareBuffers(context, *applied);
   return Replace(context, NodesOnGpu(applied->best.verdicts));
 }
 
@@ -197,35 +197,42 @@ void Delegate::NotePassedOver(const std::string& backend, const Status& status) 
   Log(1, "passed over: %s", note.c_str());
 }
 
-void Delegate::ShareBuffers(TfLiteContext* context) {
-  buffers_->bound.clear();  // they were another model's
-  const Attempt& main = Main().best;
+// A subgraph that a node runs has inputs and outputs of the interpreter's.
+void Delegate::ShareBuffers(TfLiteContext* context, const Applied& applied) {
+  if (applied.subgraph == 0) buffers_->bound.clear();  // they were another model's
+  if (calls_.IsCalled(applied.subgraph)) return;
+  const Attempt& best = applied.best;
   // Callers' buffers belong to contexts of one OpenCL library, not of another one.
-  const bool is_whole = main.partitions.size() == 1 && options_.opencl_library.empty() &&
-                        main.nodes_on_gpu() == main.verdicts.size();
-  for (const auto& partition : main.partitions) {
+  const bool is_whole = best.partitions.size() == 1 && options_.opencl_library.empty() &&
+                        best.nodes_on_gpu() == best.verdicts.size();
+  for (const auto& partition : best.partitions) {
     partition->buffers = buffers_;
+    partition->subgraph = applied.subgraph;
     partition->is_whole_model = is_whole && partition->states == 0;
     partition->Offer(context);
   }
 }
 
-Status Delegate::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
+Status Delegate::CheckBuffer(int subgraph, int tensor, const QuadraBuffer& buffer) const {
   Status status = Unsupported("no model has a partition on the GPU");
-  for (const auto& partition : Main().best.partitions) {
-    status = partition->CheckBuffer(tensor, buffer);
-    if (status.ok()) return status;
+  for (const Applied& one : applied_) {
+    if (subgraph != kAnySubgraph && subgraph != one.subgraph) continue;
+    for (const auto& partition : one.best.partitions) {
+      if (!partition->buffers) continue;
+      status = partition->CheckBuffer(tensor, buffer);
+      if (status.ok()) return status;
+    }
   }
   return Status(status.code(), TextOf("bind a buffer to tensor %d: ", tensor) + status.message());
 }
 
-Status Delegate::BindBuffer(int tensor, const QuadraBuffer* buffer) {
+Status Delegate::BindBuffer(int subgraph, int tensor, const QuadraBuffer* buffer) {
   if (!buffer) {
-    buffers_->bound.erase(tensor);
+    buffers_->bound.erase({subgraph, tensor});
     return Status();
   }
-  QUADRA_RETURN_IF_ERROR(CheckBuffer(tensor, *buffer));
-  buffers_->bound[tensor] = *buffer;
+  QUADRA_RETURN_IF_ERROR(CheckBuffer(subgraph, tensor, *buffer));
+  buffers_->bound[{subgraph, tensor}] = *buffer;
   return Status();
 }
 

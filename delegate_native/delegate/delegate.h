@@ -42,10 +42,11 @@ class Delegate {
   Status Apply(TfLiteContext* context);
   // The partition whose nodes these are; null if there is none.
   std::shared_ptr<Partition> FindPartition(const TfLiteDelegateParams& params) const;
-  // Whether a buffer could serve a tensor.
-  Status CheckBuffer(int tensor, const QuadraBuffer& buffer) const;
+  // Whether a buffer could serve a tensor of the subgraph.
+  static constexpr int kAnySubgraph = -1;
+  Status CheckBuffer(int subgraph, int tensor, const QuadraBuffer& buffer) const;
   // Null: the interpreter's memory again.
-  Status BindBuffer(int tensor, const QuadraBuffer* buffer);
+  Status BindBuffer(int subgraph, int tensor, const QuadraBuffer* buffer);
   void SetBufferSource(const QuadraBufferSource& source) { buffers_->source = source; }
   void UseContexts(const Contexts& contexts) { shared_ = contexts; }
   // Those of the main subgraph's backend.
@@ -68,7 +69,7 @@ class Delegate {
   void NotePassedOver(const std::string& backend, const Status& status);
   void SayWhy(const std::vector<Attempt>& tried, Attempt* best) const;
   void TellVerdicts(const Applied& applied) const;
-  void ShareBuffers(TfLiteContext* context);
+  void ShareBuffers(TfLiteContext* context, const Applied& applied);
   Status Replace(TfLiteContext* context, const IntArray& nodes);
   Status TakeUnrun(TfLiteContext* context);
   const Applied& Main() const { return applied_.front(); }

@@ -74,14 +74,22 @@ void QuadraDelegateDelete(TfLiteDelegate* delegate) {
 
 int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor, const QuadraBuffer* buffer,
                              void (*report_error)(const char*)) {
+  return QuadraDelegateBindSubgraphBuffer(delegate, 0, tensor, buffer, report_error);
+}
+
+int QuadraDelegateBindSubgraphBuffer(TfLiteDelegate* delegate, int subgraph, int tensor,
+                                     const QuadraBuffer* buffer,
+                                     void (*report_error)(const char*)) {
   if (!delegate) return 0;
-  return quadra::Report(quadra::Delegate::From(delegate)->BindBuffer(tensor, buffer), report_error);
+  return quadra::Report(quadra::Delegate::From(delegate)->BindBuffer(subgraph, tensor, buffer),
+                        report_error);
 }
 
 int QuadraDelegateTakesBuffer(TfLiteDelegate* delegate, int tensor, const QuadraBuffer* buffer,
                               void (*report_error)(const char*)) {
   if (!delegate || !buffer) return 0;
-  return quadra::Report(quadra::Delegate::From(delegate)->CheckBuffer(tensor, *buffer),
+  return quadra::Report(quadra::Delegate::From(delegate)->CheckBuffer(
+                            quadra::Delegate::kAnySubgraph, tensor, *buffer),
                         report_error);
 }
 

@@ -324,7 +324,7 @@ Status Partition::FindBuffer(TfLiteContext* context, int index, const IoTensor& 
   const TfLiteTensor& tensor = context->tensors[index];
   const size_t bytes = BytesOf(port);
   const char* name = tensor.name ? tensor.name : "";
-  const int known = buffers ? buffers->Find(context, index, is_output, found) : 0;
+  const int known = buffers ? buffers->Find(context, subgraph, index, is_output, found) : 0;
   if (known < 0) return DeviceFailed("the buffer for '%s' cannot be had: see the log", name);
   if (known == 0) *found = {QUADRA_BUFFER_HOST, tensor.data, bytes, nullptr, 0};
   if (found->bytes < bytes) {

@@ -41,8 +41,9 @@ struct Partition {
   std::shared_ptr<const PartitionMaker> maker;
   bool allows_quantized = true;
 
-  // Where inputs and outputs may be; for the main subgraph's partitions.
+  // Where inputs and outputs may be; for partitions of subgraphs that no node runs.
   std::shared_ptr<Buffers> buffers;
+  int subgraph = 0;
   bool is_whole_model = false;
   bool is_empty = false;  // an input has no numbers now: so have all outputs
 

@@ -140,7 +140,14 @@ QUADRA_EXPORT int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor,
                                            const QuadraBuffer* buffer,
                                            void (*report_error)(const char*));
 
-/* Whether a buffer could serve so, 1 or 0 and a sentence. handle: NULL: any of this kind. */
+/* The same for a tensor of another subgraph that is run by itself, as a signature's is. An input
+ * and the output that DYNAMIC_UPDATE_SLICE makes of it may be bound to one buffer. */
+QUADRA_EXPORT int QuadraDelegateBindSubgraphBuffer(TfLiteDelegate* delegate, int subgraph,
+                                                   int tensor, const QuadraBuffer* buffer,
+                                                   void (*report_error)(const char*));
+
+/* Whether a buffer could serve so for a tensor of this index in any subgraph, 1 or 0 and a
+ * sentence. handle: NULL: any of this kind. */
 QUADRA_EXPORT int QuadraDelegateTakesBuffer(TfLiteDelegate* delegate, int tensor,
                                             const QuadraBuffer* buffer,
                                             void (*report_error)(const char*));
