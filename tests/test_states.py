@@ -86,6 +86,44 @@ def test_only_copies_that_something_reads_are_made(quadra: Quadra, backend):
     assert dispatches("two_updates").count("to_slices") > 4
 
 
+@pytest.mark.parametrize("target", ["adreno-740-gles", "mali-g76-gles", "adreno-640-gles"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_states_that_opengl_es_reads_as_phones_do(quadra: Quadra, target, precision):
+    """Through texel buffers and images, with few storage blocks."""
+    built = one_cache(lambda m, old, new: [*both(m, old, new), *product(m, old, new)])
+    given = feeds(built, "phones")
+    outcome = quadra.run(built.bytes(), given, **options(target, "gles", precision=precision))
+    outcome.check(cpu.run(built.bytes(), given), TOLERANCE[precision])
+    assert in_place(outcome) == 1
+
+
+@on_both
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+def test_numbers_of_a_state_that_half_does_not_hold(quadra: Quadra, backend, precision):
+    """Finite ones are finite where they are read, as those of any input are: a mask of them makes no NaN."""
+    built = one_cache(transposed)
+    given = feeds(built, "large")
+    given[0][:, 7] = -1e9
+    outcome = quadra.run(built.bytes(), given, **options(backend=backend, precision=precision))
+    state, read = outcome.outputs[-1]
+    assert (state[:, 7] == -1e9).all()
+    assert (read[:, :, 7] == (-1e9 if precision == "f32" else -65504)).all() and in_place(outcome) == 1
+
+
+@on_both
+def test_tensors_of_a_plan_with_states_are_dumped(quadra: Quadra, backend, tmp_path):
+    built = one_cache(both)
+    given = feeds(built, "dumped")
+    more = options(backend=backend, dump_tensors="1", dump_dir=str(tmp_path))
+    outcome = quadra.run(built.bytes(), given, **more)
+    want = cpu.run(built.bytes(), given)
+    outcome.check(want)
+    dumped = [np.fromfile(path, np.float32) for path in sorted(tmp_path.rglob("tensor_*.bin"))]
+    assert in_place(outcome) == 1 and len(dumped) >= len(want)
+    for one in want:
+        assert any(other.size == one.size and np.allclose(other, one.ravel(), atol=1e-5) for other in dumped)
+
+
 @on_both
 def test_a_resized_state(quadra: Quadra, backend):
     built = one_cache(transposed, signature=(1, -1, 2, 8))
@@ -263,6 +301,50 @@ assert np.array_equal(read(one, cache), before)
 assert bind(state, None)
 assert np.allclose(step(8, cache), interpreter.get_tensor(out), atol=1e-6) and copied() == NONE * SIZE
 """
+
+
+# All of its inputs and outputs are bound, so that it goes on when the interpreter returns; then it is waited for.
+_ASYNC = """
+from tests.buffers_c import Source
+source = Source(native, delegate)
+source.goes_on, source.takes = KIND, False
+for tensor in (part, at, *others):
+    like = interpreter.get_tensor(tensor)
+    objects = made(like), like
+    kind, name = handle(objects[0])
+    source.buffers[tensor] = (kind, name, like.nbytes)
+    kept.append(objects)
+for turn, (before, after) in enumerate([(one, one), (one, two), (two, two), (two, one)]):
+    for tensor, buffer in ((state, before), (out, after)):
+        kind, name = handle(buffer)
+        source.buffers[tensor] = (kind, name, SIZE)
+    row, where = constant(f"states/async{turn}", PART), np.int32([0, turn, 0, 0])
+    for (buffer, _), array in zip(kept, (row, where)):
+        write(buffer, array)
+    interpreter.invoke()
+    assert source.done[-1] is not None, "it does not go on"
+    cache = cache.copy()
+    cache[:, turn] = row[:, 0]
+    assert np.array_equal(read(after, cache), cache), turn
+    assert copied() == (0 if before is after else SIZE)
+    (told,) = report(library, delegate)["partitions"]
+    assert told["copied_bytes"] == told["copied_states_bytes"]
+"""
+
+
+def test_a_state_of_an_inference_that_goes_on(library):
+    write = "def write(buffer, array):\n    cl.enqueue_copy(queue, buffer, array)\n    queue.finish()\n"
+    begin = "KIND, kept = 1, []\none, two = made(cache), made(cache * 0)\n"
+    run(library, _STEPS + APP_OPENCL + write + begin + _ASYNC, "opencl", env={"POCL_DEVICES": "pthread"})
+
+
+def test_a_state_of_an_inference_that_goes_on_on_opengl_es(library):
+    write = (
+        "def write(buffer, array):\n    gl.BindBuffer(SSBO, buffer)\n"
+        "    gl.BufferData(SSBO, array.nbytes, array.ctypes.data, 0x88EA)\n"
+    )
+    begin = "KIND, kept = 1, []\none, two = made(cache), made(cache * 0)\n"
+    run(library, APP_GL + _STEPS + write + begin + _ASYNC, "gles")
 
 
 def test_bound_opencl_buffers(library):

@@ -24,6 +24,13 @@ bool IsDumped(const Graph& graph, ValueId id) {
                      [&](const auto& tensor) { return tensor.second == id; });
 }
 
+void Replace(ValueId from, ValueId to, Node* node) {
+  std::replace(node->inputs.begin(), node->inputs.end(), from, to);
+  for (FusedStep& step : node->fused) {
+    std::replace(step.inputs.begin(), step.inputs.end(), from, to);
+  }
+}
+
 class InPlace {
  public:
   InPlace(Graph* graph, const Fits& fits) : graph_(*graph), fits_(fits) {}
@@ -77,14 +84,10 @@ class InPlace {
   void ReadDense(ValueId state, ValueId dense) {
     for (const int reader : graph_.Consumers(state)) {
       Node& node = graph_.nodes[static_cast<size_t>(reader)];
-      Node changed = node;
-      std::replace(changed.inputs.begin(), changed.inputs.end(), state, dense);
-      for (FusedStep& step : changed.fused) {
-        std::replace(step.inputs.begin(), step.inputs.end(), state, dense);
-      }
+      Replace(state, dense, &node);
       // A node of one formula whose operand is dense is what brings it in.
-      const bool brings_in = OpOf(node).formula && changed.inputs[0] == dense;
-      if (!brings_in && fits_(graph_, changed)) node = std::move(changed);
+      const bool brings_in = OpOf(node).formula && node.inputs[0] == dense;
+      if (brings_in || !fits_(graph_, node)) Replace(dense, state, &node);
     }
   }
 
