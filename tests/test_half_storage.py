@@ -42,15 +42,23 @@ def test_the_cost_is_of_each_output_and_kept(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "cost", "noted"), [(0.009, 0.0, False), (0.02, 0.0, None), (0.02, 0.015, True), (0.03, 0.015, None)]
+    ("precision", "error", "cost", "noted"),
+    [
+        ("f32_f16", 0.009, 0.0, False),
+        ("f32_f16", 0.02, 0.0, None),
+        ("f32_f16", 0.02, 0.015, True),
+        ("f32_f16", 0.03, 0.015, None),
+        ("f16", 0.05, 0.015, True),
+        ("f16", 0.07, 0.015, None),
+    ],
 )
-def test_right_is_a_hundredth_or_one_and_a_half_of_that_cost(monkeypatch, error, cost, noted):
+def test_right_is_a_hundredth_or_so_many_times_that_cost(monkeypatch, precision, error, cost, noted):
     """noted None: it is wrong."""
     monkeypatch.setattr(half_storage, "cost", lambda *words: [cost])
     outcome = Outcome([[np.array([0.0, 1 + error], np.float32)]], {"nodes": []})
     expected = [np.array([0.0, 1.0], np.float32)]
     if noted is None:
         with pytest.raises(AssertionError, match="differ by more"):
-            check_half(outcome, b"", [], expected, 1e-2)
+            check_half(outcome, b"", [], expected, precision)
     else:
-        assert bool(check_half(outcome, b"", [], expected, 1e-2)) == noted
+        assert bool(check_half(outcome, b"", [], expected, precision)) == noted

@@ -99,8 +99,8 @@ constexpr const char* kHalf = QUADRA_TEXT(
 ${sums}$for(i, pixels) $for(k, slices) a$i_$k += to_float(h$i_$k);
 )");
 constexpr const char* kHalfBlocks = QUADRA_TEXT(R"(int end = at + run;
-for (int j = at${split:, + split * $step}; j < end; j += ${split:,splits * }${step*8}) {
-int stop = min(j + ${split:,splits * }${step*8}, end);
+for (int j = at${split:, + split * $step}; j < end; j += ${split:,splits * }${step*4}) {
+int stop = min(j + ${split:,splits * }${step*4}, end);
 $half}
 )");
 constexpr const char* kHalfBlock =
@@ -298,10 +298,9 @@ Conv OnlyPart(Conv conv, const Part& part) {
 
 // `slices`: of the source, that a work-item multiplies.
 HalfSums HalfSumsOf(const Conv& conv, int slices) {
-  const int row = conv.window.kernel_x * slices * 4;
-  return row > kMostHalfProducts                                         ? HalfSums::kOfSlices
-         : conv.deep() || conv.window.kernel_y * row > kMostHalfProducts ? HalfSums::kOfRow
-                                                                         : HalfSums::kAll;
+  const int row = conv.window.kernel_x * slices * 4, all = conv.window.kernel_y * row;
+  if (!conv.deep() && all <= kMostHalfProducts) return HalfSums::kAll;
+  return !conv.pointwise() && row <= 2 * kMostHalfProducts ? HalfSums::kOfRow : HalfSums::kOfSlices;
 }
 
 void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {

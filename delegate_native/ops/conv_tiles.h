@@ -7,10 +7,6 @@
 
 namespace quadra {
 
-// The products that are added in half before floats take the sum over: all of a result, those of a
-// row of the window, or those of some slices.
-enum class HalfSums : uint8_t { kNone, kAll, kOfRow, kOfSlices };
-
 // `pixels` neighbours of a row in `slices` slices; 2^split_bits work-items share the input
 // channels.
 struct QuadTile {

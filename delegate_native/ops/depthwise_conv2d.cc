@@ -110,7 +110,8 @@ std::string Body(bool many, bool round) {
 // Everything that a strip's pixels have in common.
 Text ForStrip(const Strip& strip, const char* text) {
   Text made(text);
-  made.Set("half", strip.in_half).Set("type", strip.in_half ? "medium4_t" : "sum4_t");
+  made.Set("half", strip.in_half()).Set("rows", strip.half == HalfSums::kOfRow);
+  made.Set("all", strip.half == HalfSums::kAll);
   made.Set("pixels", strip.pixels).Set("stride", strip.stride).Set("dilation", strip.dilation_y);
   return made.Set("taps", strip.taps);
 }
@@ -118,9 +119,11 @@ Text ForStrip(const Strip& strip, const char* text) {
 // The products of one row of the window: each column is read once and used. Columns outside
 // are read inside and dropped.
 constexpr const char* kRow =
-    QUADRA_TEXT(R"($for(k, taps) $type w$k = read_${half:,medium_}weights(w + $k);
-$type v;
-${columns}w += $taps;
+    QUADRA_TEXT(R"($for(k, taps) ${half:sum,medium}4_t w$k = read_${half:,medium_}weights(w + $k);
+${half:sum,medium}4_t v;
+$if(rows) $for(i, pixels) medium4_t h$i = to_medium(vec4(0.0f));
+${columns}$if(rows) $for(i, pixels) a$i += to_float(h$i);
+w += $taps;
 row += next_row;
 )");
 constexpr const char* kColumn = QUADRA_TEXT(R"(v = fetch_${half:,medium_}src(row + along_src(x$c));
@@ -128,13 +131,14 @@ if (!in$c) { v = ${half:vec4(0.0f),to_medium(vec4(0.0f))}; }
 )");
 
 std::string StripRow(const Strip& strip) {
+  const char* const sum = strip.half == HalfSums::kOfRow ? "h" : "a";
   std::string text;
   for (int c : strip.Columns()) {
-    text += Text(kColumn).Set("c", c).Set("half", strip.in_half).str();
+    text += Text(kColumn).Set("c", c).Set("half", strip.in_half()).str();
     for (int i = 0; i < strip.pixels; ++i) {
       for (int k = 0; k < strip.taps; ++k) {
         if (strip.Column(i, k) != c) continue;
-        text += Text("a$i += v * w$k;\n").Set("i", i).Set("k", k).str();
+        text += Text("$sum$i += v * w$k;\n").Set("sum", sum).Set("i", i).Set("k", k).str();
       }
     }
   }
@@ -151,23 +155,25 @@ int last = min(kernel_y, (src_h - sy + ${dilation-1}) / $dilation);
 int w = (o * kernel_y + first) * $taps;
 src_at row = at_src(0, sy + first * $dilation, z);
 src_at next_row = down_src($dilation);
-$for(i, pixels) $type a$i = read_${half:,medium_}bias(o);
+$for(i, pixels) ${all:sum,medium}4_t a$i = read_${all:,medium_}bias(o);
 $columns)");
 constexpr const char* kFindColumn =
     QUADRA_TEXT("int x$c = clamp(sx + $c, 0, src_w - 1); bool in$c = x$c == sx + $c;\n");
 
 // The results. In a loop the text is there once.
 std::string WriteStrip(const Strip& strip, bool round, const SerialTexts* serial) {
+  std::string sum = serial ? "a0" : "a$i";
+  if (strip.half == HalfSums::kOfRow) sum = "to_medium(" + sum + ")";
   if (!serial) {
     Text write = ForStrip(strip, kWritePixels);
     write.Set("exists", "x + $i < dst_w")
         .Set("write", "write_${half:,medium_}dst($bounded, x + $i, y, z);");
-    return write.Set("bounded", Bounded(round, "a$i", strip.in_half));
+    return write.Set("bounded", Bounded(round, sum, strip.in_half()));
   }
   Text write = ForStrip(strip, serial->writes);
   write.Set("width", "dst_w").Set("results", "write_${half:,medium_}dst($bounded, x + j, y, z);\n");
   write.Set("moves", QUADRA_TEXT("$for(i, pixels) $if(i) a${i-1} = a$i;\n"));
-  return write.Set("bounded", Bounded(round, "a0", strip.in_half));
+  return write.Set("bounded", Bounded(round, sum, strip.in_half()));
 }
 
 std::string StripBody(const Strip& strip, bool one_item, bool round, const SerialTexts* serial) {
@@ -185,9 +191,8 @@ std::string StripBody(const Strip& strip, bool one_item, bool round, const Seria
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
 // that share no column two are as good. Short rows are no multiple of three.
-Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window, bool in_half) {
-  Strip strip = {4,      window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y,
-                 in_half};
+Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window, HalfSums half) {
+  Strip strip = {4, window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y, half};
   if (const auto own = CpuKernelsFor(gpu).strip) {
     strip.pixels = own(strip, out.w);
     return strip;
@@ -210,9 +215,11 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
   kernel->trips = int64_t{window.kernel_y} * (window.kernel_x + 1);
   const int slices = out.slices() * out.b;
   const GpuInfo& gpu = *context.gpu;
-  const bool in_half =
-      !round && context.computes_half() && window.kernel_y * window.kernel_x <= kMostHalfProducts;
-  const Strip strip = StripFor(gpu, out, window, in_half);
+  const int products = window.kernel_y * window.kernel_x;
+  const HalfSums half = round || !context.computes_half() ? HalfSums::kNone
+                        : products <= kMostHalfProducts   ? HalfSums::kAll
+                                                          : HalfSums::kOfRow;
+  const Strip strip = StripFor(gpu, out, window, half);
   const bool in_strips = multiplier == 1 && strip.taps <= kMostTaps;
   kernel->body = in_strips ? StripBody(strip, out.b == 1, round, CpuKernelsFor(gpu).serial)
                            : Body(multiplier > 1, round);

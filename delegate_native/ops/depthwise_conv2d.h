@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "delegate_native/ops/op.h"
+#include "delegate_native/ops/conv_kernels.h"
 
 namespace quadra {
 
@@ -12,8 +12,9 @@ namespace quadra {
 // the dilation along y, is in the text.
 struct Strip {
   int pixels, taps, stride, dilation, dilation_y;
-  bool in_half;  // products and sums
+  HalfSums half;  // of all products, or of a row
 
+  bool in_half() const { return half != HalfSums::kNone; }
   int Column(int pixel, int tap) const { return pixel * stride + tap * dilation; }
   // Those of the source that it reads.
   std::vector<int> Columns() const;
