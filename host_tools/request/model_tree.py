@@ -29,7 +29,7 @@ class Buffer(schema.BufferT):  # type: ignore[misc]  # ai-edge-litert has no typ
 
     def Pack(self, builder: flatbuffers.Builder) -> Any:
         data = None
-        if self.data is not None and len(self.data):
+        if self.data is not None:  # also an empty one: without it a tensor of no numbers is no constant
             raw = bytes(self.data)
             builder.StartVector(1, len(raw), _ALIGNMENT)
             builder.head -= len(raw)

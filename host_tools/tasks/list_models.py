@@ -7,9 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base import settings
+from host_tools.base.errors import FolderNotWritable
 from host_tools.base.text_table import Table, number, text
 from host_tools.base.units import size_text
-from host_tools.request import catalogue, models
+from host_tools.request import catalogue, decoder_sizes, make_decoder, models
 
 
 def show(console: Console) -> None:
@@ -27,6 +28,16 @@ def show(console: Console) -> None:
             package, size = wheel.requirement.replace("==", " "), size_text(wheel.bytes)
             console.print(f"\nModels of the package {package} ({wheel.licence}; one download of {size}):")
             _show_fetched(entries, taken, console)
+
+
+def make(sizes: str, seed: int, path: Path) -> Path:
+    """Writes a decoder with random weights; its path. Misuse: no such sizes, or the file cannot be written."""
+    chosen = decoder_sizes.chosen(sizes)
+    try:
+        make_decoder.write(chosen, path, seed)
+    except OSError as error:
+        raise FolderNotWritable(f"write {path}", error.strerror or str(error), "give another --out") from error
+    return path
 
 
 @dataclass(frozen=True)
