@@ -30,10 +30,18 @@ def doctor(c: Context, json: bool = False) -> None:
         "fetch": "Fetch the models that can be fetched and are not here yet.",
         "path": "Print only the path of this model (a listed name, or a file); fetch it if needed (default: print the list).",
         "json": "Print one JSON document instead of the tables: docs/run_folder.md.",
+        "make": "Make a model with random weights instead: a decoder as litert-torch exports it (default: none).",
+        "sizes": "With --make: qwen3-0.6b, smollm2-135m or gemma3-270m, and what is otherwise, as"
+        " qwen3-0.6b,layers=2,weights=int4,positions=256,prefill=16+64: docs/generate.md.",
+        "seed": "With --make: of its weights.",
+        "out": "With --make: the file.",
     }
 )
-def models(c: Context, fetch: bool = False, path: str = "", json: bool = False) -> None:
-    """List your own models and those that can be fetched; --fetch fetches them.
+def models(
+    c: Context, fetch: bool = False, path: str = "", json: bool = False, make: str = "", sizes: str = "smollm2-135m",
+    seed: int = 1, out: str = "decoder.tflite",
+) -> None:  # fmt: skip
+    """List your own models and those that can be fetched; --fetch fetches them, --make makes one.
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
@@ -41,6 +49,9 @@ def models(c: Context, fetch: bool = False, path: str = "", json: bool = False) 
     from host_tools.request import models
     from host_tools.tasks import list_models
 
+    if make:
+        print(list_models.make(sizes, seed, Path(out).expanduser()))
+        return
     if path:
         print(models.find(path).path)
         return
@@ -432,6 +443,60 @@ def support(
     else:
         support.show(spec, found, terminal.console())
     support.check(spec, report, max_cpu_nodes if max_cpu_nodes >= 0 else None)
+
+
+@task(
+    help={
+        **{key: _RUN_HELP[key] for key in (
+            "backend", "precision", "float32_nodes", "options", "target", "threads", "cache", "timeout", "library", "api", "driver",
+        )},
+        "model": "A decoder with signatures prefill_N and decode: a name from `inv models`, or a path.",
+        "steps": "How many tokens to generate.",
+        "prompt": "Token ids, as 1,2,3; or one number: so many random ones (default: the longest prefill that fits, and one).",
+        "seed": "Seed of a random prompt.",
+        "free": "Quadra takes its own tokens, too (default: the CPU's, so that each step is compared).",
+        "against": "What to compare with: builtin, the interpreter's plain kernels, xnnpack, or none.",
+        "in_place": "With --api compiled: caches are inputs and outputs in one buffer each.",
+        "json": "Print one JSON document instead of the table, also when it fails: docs/run_folder.md.",
+    }
+)  # fmt: skip
+def generate(
+    c: Context, model: str, steps: int = 32, prompt: str = "", seed: int = 1, free: bool = False, against: str = "builtin",
+    in_place: bool = False, backend: str = "auto", precision: str = "f32", target: str = "", float32_nodes: str = "",
+    options: str = "", threads: int = 1, cache: str = "", timeout: int = 600, library: str = "", api: str = "interpreter",
+    driver: str = "", json: bool = False,
+) -> None:  # fmt: skip
+    """Generate tokens with a decoder, beside the CPU's kernels: tokens per second, memory, and whether logits and tokens agree.
+
+    Runs prefill and decode of a language model that litert-torch exported, on this machine: docs/generate.md. Exit status 1: a
+    token or the logits are not the CPU's.
+    """
+    from host_tools.base import terminal
+    from host_tools.base.errors import QuadraError
+    from host_tools.record import printed
+    from host_tools.request import from_arguments
+    from host_tools.show import generate_table
+    from host_tools.tasks import chosen_driver, generate
+
+    document = None
+    try:
+        row = chosen_driver.find(driver, backend, target, "host", options)
+        spec = from_arguments.make_spec(
+            model, backend=row.backend if row else backend, precision=precision, target=target, options=options, threads=threads,
+            float32_nodes=float32_nodes, cache=cache, deadline_s=float(timeout), api=api, driver=driver, peers=(),
+        )  # fmt: skip
+        asked = generate.Asked(steps, prompt, seed, free, against, in_place)
+        document = generate.run(spec, asked, _file(library))
+        if not json:
+            generate_table.show(document, terminal.console())
+        generate.check(document)
+    except QuadraError as error:
+        if not json:
+            raise
+        document = generate.failed(document, error)
+    if json and document:
+        print(printed.text(document))
+        raise Exit(code=document.exit_status)
 
 
 @task(

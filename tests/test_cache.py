@@ -344,7 +344,9 @@ def test_a_models_plans_that_exceed_the_limit_together_stay(library, tmp_path, b
         os.utime(path, (0, 0))
     (tmp_path / "_0.verdicts").write_bytes(bytes(8))  # another one's, and used since
     (third,) = run(large(3, layers=1), 3)
-    assert third.startswith("miss: none is kept; saved; removed files: ") and third.endswith("the limit is 3 MiB"), third
+    assert third.startswith("miss: none is kept; saved; removed files: ") and third.endswith("the limit is 3 MiB"), (
+        third
+    )
     assert len(kept(tmp_path)) == 1 and (tmp_path / "_0.verdicts").exists()
     assert run(own, 3)[0].startswith("miss: none is kept")
 

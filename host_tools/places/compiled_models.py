@@ -70,12 +70,18 @@ def make(
         return interpreters.make(content, model, threads=threads, kernels=kernels, keeps=keeps, signature=signature)
     _refuse_shared_ends(content, model, signature)
     described = interpreters.make(content, model, threads=threads, kernels=BUILTIN, signature=signature)
+    return Compiled(compile_model(content, model, threads, delegate), described, signature)
+
+
+def compile_model(model_or_path: bytes | Path, model: str, threads: int, accelerator: Accelerator) -> CompiledModel:
+    """LiteRT's own object, of a model's bytes or its file. What the GPU leaves runs on the CPU."""
     options = Options(HardwareAccelerator.GPU | HardwareAccelerator.CPU, CpuOptions(num_threads=threads))
+    make = CompiledModel.from_buffer if isinstance(model_or_path, bytes) else CompiledModel.from_file
+    given = model_or_path if isinstance(model_or_path, bytes) else str(model_or_path)
     try:
-        environment = Environment.create(runtime_path=str(delegate.path.parent))
-        with _variables(delegate.options):
-            compiled = CompiledModel.from_buffer(content, environment=environment, options=options)
-        return Compiled(compiled, described, signature)
+        environment = Environment.create(runtime_path=str(accelerator.path.parent))
+        with _variables(accelerator.options):
+            return make(given, environment=environment, options=options)
     except (ValueError, RuntimeError) as error:
         sentence = " ".join(str(error).split())
         raise RunFailed(f"compile {model}", sentence, "see the log; `--api interpreter` may take the model") from error

@@ -54,7 +54,7 @@ def read_report(text: bytes) -> dict[str, Any]:
 
 
 def make(
-    content: bytes,
+    content: bytes | Path,
     model: str,
     *,
     threads: int,
@@ -63,21 +63,23 @@ def make(
     keeps: bool = False,
     signature: str = "",
 ) -> Interpreter | OneSignature:
-    """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses.
+    """An interpreter for a model's bytes, or its file, which it maps; a delegate takes its nodes here. RunFailed where it refuses.
 
     keeps: no tensor's memory serves another one, so that all can be read after a run. signature: what it runs (default: the
     main graph).
     """
     try:
         made = Interpreter(
-            model_content=content,
+            model_path=str(content) if isinstance(content, Path) else None,
+            model_content=None if isinstance(content, Path) else content,
             num_threads=threads,
             experimental_op_resolver_type=kernels,
             experimental_delegates=[delegate] if delegate else None,
             experimental_preserve_all_tensors=keeps,
         )
-        return OneSignature(made, signatures.entry(content, signature)) if signature else made
+        return OneSignature(made, signatures.entry(_bytes_of(content), signature)) if signature else made
     except (ValueError, RuntimeError) as error:
+        content = _bytes_of(content)
         if content[4:8] != b"TFL3":
             raise Misuse(
                 f"read the model {model}",
@@ -85,6 +87,10 @@ def make(
                 "give a .tflite file; a damaged one: fetch it again",
             ) from error
         raise _refused(f"make an interpreter for {model}", error, content) from error
+
+
+def _bytes_of(content: bytes | Path) -> bytes:
+    return content.read_bytes() if isinstance(content, Path) else content
 
 
 def allocate(

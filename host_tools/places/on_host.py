@@ -29,11 +29,19 @@ class Host(ThisMachine):
     kind = "host"
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
-        entry = entered(spec)
-        library = self.library or library_for(spec.driver) or self.delegate()
+        return _run(_for_driver(spec), self._library_of(spec), show, runs_dir)
+
+    def generate(self, spec: RunSpec, folder: Path, side: str, show: Show = quiet) -> None:
+        """One side of `inv generate` (host_tools/places/generation.py). `folder` is no run's; it has the request."""
+        spec = _for_driver(spec)
+        run_folder.write_json(folder / "spec.json", spec.to_json())
+        cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
+        HostAttempt(folder, self._library_of(spec), spec, show).generate(side, cache)
+
+    def _library_of(self, spec: RunSpec) -> Path:
         if spec.api == "compiled" and not self.library:
-            library = artifacts.accelerator().with_name("libquadra.so")
-        return _run(structs.replace(spec, options={**entry.options, **spec.options}), library, show, runs_dir)
+            return artifacts.accelerator().with_name("libquadra.so")
+        return self.library or library_for(spec.driver) or self.delegate()
 
     def _built(self) -> Path:
         return artifacts.library()
@@ -78,6 +86,10 @@ def _has_custom_ops(spec: RunSpec) -> bool:
         return False
 
 
+def _for_driver(spec: RunSpec) -> RunSpec:
+    return structs.replace(spec, options={**entered(spec).options, **spec.options})
+
+
 def entered(spec: RunSpec) -> Entry:
     """How processes find the driver of the spec. ToolMissing: it is not on this machine."""
     return driver_table.find(spec.driver).enter() if spec.driver else Entry()
@@ -120,9 +132,15 @@ class HostAttempt(LocalAttempt):
     def work(self, mode: str, cache: Path, names: Sequence[str] | None = None) -> None:
         """names: who runs beside Quadra; None: whom the RunSpec names."""
         peers = ",".join(self.spec.peers if names is None else names)
-        argv, env = python_command("host_tools.places.worker", self.folder, self.library, mode, cache, peers)
+        self._python(mode, cache, "host_tools.places.worker", self.library, mode, cache, peers)
+
+    def generate(self, side: str, cache: Path) -> None:
+        self._python(side, cache, "host_tools.places.generation", self.library, side)
+
+    def _python(self, title: str, cache: Path, module: str, *words: object) -> None:
+        argv, env = python_command(module, self.folder, *words)
         told = {**cpu_drivers.settings(self.spec.threads), **cpu_drivers.caches(cache), **self.entry.env}
-        self.start(mode, [*self.entry.prefix, *argv], {**env, **told})
+        self.start(title, [*self.entry.prefix, *argv], {**env, **told})
 
 
 def python_command(module: str, *words: object) -> tuple[list[object], dict[str, str]]:

@@ -319,6 +319,95 @@ class RunsDocument(File, kw_only=True):
     runs: Annotated[list[RunsRow], Rows, Is("the newest first")] = []
 
 
+# --- generate --json
+
+
+class Calls(Part, kw_only=True):
+    """Calls of the prefill signatures, or of `decode`."""
+
+    tokens: Annotated[Count, Is("that they took; what fills up the last prefill is not counted")] = 0
+    calls: Count = 0
+    wall_us: Annotated[Count, Is("of all calls: the inferences alone")] = 0
+    processor_us: Annotated[Count, Is("the process's processor time of these")] = 0
+    median_us: Annotated[Count, Is("of one call, wall-clock time")] = 0
+    tokens_per_s: Annotated[Real, Is("by wall-clock time; `nan`: no call")]
+
+
+class Generated(Part, kw_only=True):
+    """One runtime that generated tokens."""
+
+    runtime: Annotated[Literal["quadra", "builtin", "xnnpack"], Is("Quadra, or kernels of the CPU")]
+    chosen: Annotated[list[Count], Rows, Is("the token with the best logits of each step")]
+    start_us: Annotated[Count, Is("make, prepare, and the first call of each signature that the prompt needs")]
+    prefill: Calls
+    decode: Calls
+    steady_bytes: Annotated[Count, Is("Pss of the process after the last token")]
+    peak_bytes: Annotated[Count, Is("the most resident memory (VmHWM)")]
+    before_bytes: Annotated[Count, Is("Pss of the process before the model was opened")]
+    rewrites: Annotated[
+        Texts, Is("of the model, for the CPU's kernels; with such the memory is not that of the model")
+    ] = []
+
+
+class Moved(Part, kw_only=True):
+    """Bytes that one decode step moves, by cause."""
+
+    copied_bytes: Annotated[Count, Is("copied between host and GPU, as the delegate's report says")]
+    host_copied_bytes: Annotated[Count, Is("copied by the runtime's API, to hand caches from step to step")]
+    cache_bytes: Annotated[Count, Is("size of all caches")]
+    logits_bytes: Count
+    constant_bytes: Annotated[Count, Is("of `decode`'s plans: weights, which a step reads but for the rows of tables")]
+
+
+class Step(Part, kw_only=True):
+    """One call of `decode`."""
+
+    token: Annotated[Count, Is("that it took")]
+    chosen: Annotated[Count, Is("the token with Quadra's best logits")]
+    expected: Annotated[Count, Is("with the CPU's")]
+    difference: Annotated[Real, Is("the largest of the logits, relative to their range")]
+    margin: Annotated[Real, Is("between the CPU's two best logits, relative to the range")]
+    tokens: Annotated[
+        Literal["equal", "undecided", "different"], Is("`undecided`: the margin is within two tolerances")
+    ]
+
+
+class Agreement(Part, kw_only=True):
+    """Quadra's logits beside the CPU's."""
+
+    ok: Annotated[bool, Is("no token differs, and no logit by more than the tolerance")] = False
+    tolerance: float
+    largest_difference: Real
+    equal: Annotated[Count, Is("steps with the same token")] = 0
+    undecided: Count = 0
+    different: Count = 0
+    steps: Annotated[list[Step], Rows, Is("with `--free` up to the first whose token is another one")] = []
+
+
+class GenerateDocument(File, kw_only=True):
+    """`inv generate --json`."""
+
+    FILE = "generate --json"
+    exit_status: Annotated[Count, Is("of the task")] = 0
+    error: Annotated[Failure | None, Is("what gave it; null: all is right")] = None
+    model: Text = ""
+    api: Text = ""
+    backend: Annotated[Text, Is("that ran it")] = ""
+    precision: Text = ""
+    device: Text = ""
+    nodes: Annotated[Count, Is("of the signatures that ran")] = 0
+    nodes_on_gpu: Count = 0
+    cache: Annotated[Texts, Is("what the cache of compiled models had, for each plan")] = []
+    positions: Annotated[Count, Is("tokens that the caches hold")] = 0
+    vocabulary: Count = 0
+    prefills: Annotated[list[Count], Is("tokens of each prefill call")] = []
+    prompt: Annotated[list[Count], Rows] = []
+    free: Annotated[bool, Is("each runtime took its own tokens; else Quadra took the CPU's")] = False
+    runtimes: list[Generated] = []
+    moved: Moved | None = None
+    agreement: Annotated[Agreement | None, Is("null: the CPU was not asked")] = None
+
+
 def failure(error: QuadraError) -> Failure:
     """An error as a document has it."""
     parts = [shown(part)[: 1 << 16] for part in (error.tried, error.came_back, error.do_next)]
@@ -338,4 +427,4 @@ def text(document: File) -> str:
     return json.format(json.encode(plain(document)), indent=1).decode()
 
 
-DOCUMENTS: tuple[type[File], ...] = (RunDocument, BenchDocument, DiffDocument, RunsDocument)
+DOCUMENTS: tuple[type[File], ...] = (RunDocument, BenchDocument, DiffDocument, RunsDocument, GenerateDocument)

@@ -67,6 +67,12 @@ def _bench_apis() -> Choices:
     return Choices(tuple(bench_asked.APIS))
 
 
+def _references() -> Choices:
+    from host_tools.tasks import generate
+
+    return Choices(generate.AGAINST)
+
+
 def _routes() -> Choices:
     from host_tools.record import spec
 
@@ -149,6 +155,7 @@ CHOICES: dict[str, Callable[[], Choices]] = {
     "abi": lambda: _abis(several=False),
     "aar abi": lambda: _abis(several=True),
     "apk abi": lambda: _abis(several=True),
+    "generate against": _references,
     "api": _apis,
     "bench api": _bench_apis,
     "backend": _backends,
@@ -162,6 +169,7 @@ CHOICES: dict[str, Callable[[], Choices]] = {
     "models": _models,
     "on": lambda: _or_other(ANY_PLACE),
     "lint only": _checks,
+    "models make": lambda: Choices(("decoder",)),
     "peer": _peers,
     "analyse peer": lambda: Choices(("shipped-gles",)),
     "precision": _precisions,

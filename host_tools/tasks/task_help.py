@@ -32,7 +32,7 @@ def text(task: ParserContext, docstring: str) -> str:
 
 # The list of tasks, by what one wants to do.
 GROUPS = {
-    "Run models and judge them": ("run", "support", "models", "bench", "regress", "demo"),
+    "Run models and judge them": ("run", "generate", "support", "models", "bench", "regress", "demo"),
     "Look at runs": ("runs", "open", "report", "compare", "diff", "profile"),
     "Find faults and lost time": ("bisect", "overflow", "advise", "plan", "replay", "cache", "analyse"),
     "Devices and drivers": ("device", "install", "uninstall", "push", "pull", "lab", "drivers", "doctor"),

@@ -31,14 +31,14 @@ from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
 from host_tools.phone.adb.choice import Found
-from host_tools.phone.state.glance import Glance
-from host_tools.record import plan_view, profile, run_list, schema, verdicts
+from host_tools.record import plan_view, printed as documents, profile, run_list, schema, verdicts
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
     bench_table,
     bisect_table,
     determinism_table,
     device_parity_table,
+    generate_table,
     plan_diff_table,
     replay_table,
     run_account,
@@ -249,6 +249,23 @@ def equal_inferences(folder: Path, console: Console) -> None:
     )  # fmt: skip
     found = schema.Determinism(ok=False, sentence=LONG, outputs=[output, other], copied=10000, dispatches=[row] * 3)
     determinism_table.show(found, console)
+
+
+@case
+def tokens(folder: Path, console: Console) -> None:
+    calls = documents.Calls(
+        tokens=1024, calls=1000, wall_us=10**9, processor_us=10**9, median_us=10**6, tokens_per_s=12345.6
+    )
+    many = {"chosen": [], "start_us": 123456789, "steady_bytes": 1 << 41, "peak_bytes": 1 << 42, "before_bytes": 1}
+    runtimes = [
+        documents.Generated(runtime=name, prefill=calls, decode=calls, **many) for name in ("quadra", "builtin")
+    ]
+    found = documents.GenerateDocument(
+        model=MODEL, backend="opencl", precision="f32_f16", device=LONG, nodes=909, nodes_on_gpu=909, prompt=[1],
+        runtimes=runtimes, agreement=documents.Agreement(tolerance=1e-2, largest_difference=1.25e-3, equal=1234),
+        moved=documents.Moved(copied_bytes=1, host_copied_bytes=1, cache_bytes=1, logits_bytes=1, constant_bytes=1),
+    )  # fmt: skip
+    generate_table.show(found, console)
 
 
 @case
