@@ -325,7 +325,7 @@ def lock(c: Context) -> None:
 _ON_WORDS = "a serial or name of `inv device list`; any, the one of ANDROID_SERIAL or the first that is free; all, in parallel; virtual (started if needed)."
 _ON_HELP = _ON_WORDS[0].upper() + _ON_WORDS[1:]
 _RUN_HELP = {
-    "model": "A name from `inv models`, or a path to a .tflite file.",
+    "model": "A name from `inv models`, or a path to a .tflite file, or to a bundle (.litertlm, .task).",
     "backend": "The GPU API; auto takes the first of opencl and gles that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
     "float32_nodes": "With f32_f16 and f16: nodes of the model that stay in float32, by index: 12-14,20 (default: none).",

