@@ -326,6 +326,11 @@ def _logical(b, x):
     return b.elementwise(name, *([x] if name == "LOGICAL_NOT" else _pair(b, x, _partner(b, x, name))))
 
 
+@kind("logic", "BITWISE_XOR", dtypes=("int32",))
+def _xor(b, x):
+    return _elementwise(b, "BITWISE_XOR", *_pair(b, x, _partner(b, x, "BITWISE_XOR", low=-9, high=9)), exact=True)
+
+
 @moves("logic", "SELECT, SELECT_V2")
 def _select(b, x):
     """x and another are chosen from, by a condition."""

@@ -324,6 +324,7 @@ const Op kElementwiseOps[] = {
     Row("logical_and", kTfLiteBuiltinLogicalAnd, 1, 2, kBools, "$a & $b"),
     Row("logical_or", kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b"),
     Row("logical_not", kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a"),
+    Row("bitwise_xor", kTfLiteBuiltinBitwiseXor, 1, 2, kInts | kNarrowInts, "$a ^ $b"),
     {.name = "select",
      .builtins = {kTfLiteBuiltinSelect, kTfLiteBuiltinSelectV2, -1},
      .max_version = 4,

@@ -151,6 +151,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinRelu0To1 = 152,
   kTfLiteBuiltinAtan2 = 156,
   kTfLiteBuiltinSign = 158,
+  kTfLiteBuiltinBitwiseXor = 160,
   kTfLiteBuiltinStablehloComposite = 206,
 };
 

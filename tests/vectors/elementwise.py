@@ -190,6 +190,35 @@ def _logical(name: str, function) -> list[Case]:
     ]  # fmt: skip
 
 
+def _xor(name: str, dtype: str, b, least: int, most: int, a=(2, 3, 4, 5)) -> Case:
+    """Of an input and either another of shape b or constants."""
+    feeds = [Feed(a, least, most, dtype=dtype)]
+    if isinstance(b, tuple):
+        feeds.append(Feed(b, least, most, dtype=dtype))
+        return Case("BITWISE_XOR", name, feeds, lambda m, x, y: m.elementwise("BITWISE_XOR", x, y), np.bitwise_xor)
+    return Case("BITWISE_XOR", name, feeds, lambda m, x: m.elementwise("BITWISE_XOR", x, b), lambda x: x ^ b)
+
+
+def _xors() -> list[Case]:
+    types = {dtype: np.iinfo(dtype) for dtype in ("int32", "int16", "int8", "uint8")}
+    made = [_xor(dtype, dtype, (2, 3, 4, 5), ends.min, ends.max) for dtype, ends in types.items()]
+    made += [
+        _xor(f"{dtype}_constants", dtype, np.array([ends.min, ends.max, 1, 85, 0], dtype), ends.min, ends.max)
+        for dtype, ends in types.items()
+    ]
+    least, most = types["int32"].min, types["int32"].max
+    return [
+        *made,
+        _xor("broadcast", "int32", (3, 1, 5), least, most, a=(2, 1, 4, 5)),
+        _xor("rank_6", "int32", (2, 2, 1, 3, 2, 5), least, most, a=(2, 2, 1, 3, 2, 5)),
+        _xor("scalars", "int32", (), least, most, a=()),
+        # Between nodes of ints, of which it may be a merged step.
+        Case("BITWISE_XOR", "of_sums", [Feed((1, 4, 5, 6), -99, 99, dtype="int32")] * 2,
+             lambda m, a, b: m.mul(m.elementwise("BITWISE_XOR", m.add(a, b), m.add(a, np.int32(7))), np.int32(3)),
+             lambda a, b: ((a + b) ^ (a + 7)) * 3),
+    ]  # fmt: skip
+
+
 def _quantized(dtype: str, scale: float, zero: int, name: str = "and_back", step: float = 0) -> Case:
     """To integers, and back to the floats that they stand for."""
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -335,6 +364,7 @@ CASES = [
     *_logical("LOGICAL_AND", np.logical_and),
     *_logical("LOGICAL_OR", np.logical_or),
     Case("LOGICAL_NOT", "bools", [Feed((2, 3, 4, 5), 0, 1, dtype="bool")], lambda m, x: m.elementwise("LOGICAL_NOT", x), np.logical_not),
+    *_xors(),
     _select("SELECT", "same_shape", (1, 4, 5, 6), (1, 4, 5, 6), (1, 4, 5, 6)),
     _select("SELECT", "rows", (3,), (3, 4, 5), (3, 4, 5)),
     _select("SELECT", "rows_of_rank_5", (3,), (3, 2, 2, 4, 5), (3, 2, 2, 4, 5)),
