@@ -96,6 +96,10 @@ def _slice(begin, end, strides):
     return _op("STRIDED_SLICE", [_ints(*begin), _ints(*end), _ints(*strides)], kind="StridedSliceOptions")
 
 
+def _reverse_sequence(seq, batch, *lengths):
+    return _op("REVERSE_SEQUENCE", [_ints(*lengths or (1,))], kind="ReverseSequenceOptions", SeqDim=seq, BatchDim=batch)
+
+
 def _transpose(options: bytes, operands):
     return _on_image(
         lambda m, x: m.op("Convolution2DTransposeBias", [x, *operands], (1, 8, 8, 8), custom_options=options)
@@ -226,6 +230,13 @@ BAD_MODELS = {
     "order_of_floats": _op("TRANSPOSE", [np.float32([0, 1, 2, 3])]),
     "reverse_axis_out_of_range": _op("REVERSE_V2", [_ints(4)]),
     "reverse_axis_below_range": _op("REVERSE_V2", [_ints(-5)]),
+    "reverse_sequence_axis_out_of_range": _reverse_sequence(4, 0),
+    "reverse_sequence_axis_below_range": _reverse_sequence(-3, 0),
+    "reverse_sequence_batches_below_range": _reverse_sequence(1, -4),
+    "reverse_sequence_of_one_axis": _reverse_sequence(0, 0),
+    "reverse_sequence_of_too_many_lengths": _reverse_sequence(1, 0, 2, 2),
+    "reverse_sequence_beyond": _reverse_sequence(1, 0, 5),
+    "reverse_sequence_by_floats": _op("REVERSE_SEQUENCE", [np.float32([1])], kind="ReverseSequenceOptions", SeqDim=1),
     "tile_negative": _op("TILE", [_ints(1, 1, -1, 1)]),
     "tile_nothing": _op("TILE", [_ints(1, 0, 1, 1)]),
     "tile_huge": _op("TILE", [_ints(_HUGE, _HUGE, _HUGE, _HUGE)]),

@@ -70,6 +70,7 @@ _MOVED = [
     "SQUEEZE",
     "TRANSPOSE",
     "REVERSE_V2",
+    "REVERSE_SEQUENCE",
     "TILE",
     "BROADCAST_TO",
     "GATHER",

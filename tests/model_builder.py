@@ -43,6 +43,9 @@ _TYPES = {
 }
 
 
+LACKED = "STABLEHLO_ADD"  # an op that TFLite's CPU kernels have, and Quadra has not
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Scales of a matrix, one for so many numbers of a row; indexes of the tensors that hold them, -1: none."""
@@ -272,9 +275,8 @@ class Model:
         return self.op(name, [x], x.shape, "HardSwishOptions" if name == "HARD_SWISH" else "")
 
     def left_to_cpu(self, x: Value) -> Value:
-        """A node that Quadra leaves to the CPU: rows of the second axis backwards, of all but the last of them."""
-        lengths = np.full(x.shape[0], max(x.shape[1] - 1, 1), np.int32)
-        return self.op("REVERSE_SEQUENCE", [x, lengths], x.shape, "ReverseSequenceOptions", SeqDim=1, BatchDim=0)
+        """A node that Quadra leaves to the CPU, for it lacks the op: x + x."""
+        return self.op(LACKED, [x, x], x.shape)
 
     def prelu(self, x, alpha) -> Value:
         return self.op("PRELU", [x, alpha], x.shape)

@@ -167,6 +167,13 @@ def _reverse(b, x):
     return b.move("REVERSE_V2", [x, i32(range(first, last + 1))], x.shape)
 
 
+@moves("order", "REVERSE_SEQUENCE", NUMBERS, ranks=(2, 6))
+def _reverse_sequence(b, x):
+    seq, batch = b.draw(st.permutations(range(len(x.shape))))[:2]
+    lengths = b.some(st.booleans())((x.shape[batch],), dtype="int32", low=0, high=x.shape[seq])
+    return b.move("REVERSE_SEQUENCE", [x, lengths], x.shape, "ReverseSequenceOptions", SeqDim=seq, BatchDim=batch)
+
+
 @moves("order", "TILE", ranks=(1, 6))
 def _tile(b, x):
     counts = [b.draw(st.sampled_from([1, 1, 2, 3])) for _ in x.shape]

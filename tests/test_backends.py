@@ -76,7 +76,7 @@ def small_model() -> bytes:
 
 
 def two_partitions() -> bytes:
-    """REVERSE_SEQUENCE is the CPU's."""
+    """The node between them is the CPU's."""
     model = Model()
     y = model.unary("TANH", model.input(IMAGE))
     z = model.left_to_cpu(y)

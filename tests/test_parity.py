@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import parity, runs
+from tests.model_builder import LACKED
 from tests.vectors import all_cases
 
 CASES = [case for case in all_cases() if case.place != "cpu"]
@@ -41,3 +42,9 @@ def test_ops_are_those_that_the_vectors_name():
     named = {case.op for case in all_cases() if case.place != "cpu"}
     assert named - {*parity.op_names()} == {"graph", "rewrite", "half_range", "int64"} & named
     assert {*parity.op_names()} <= named
+
+
+def test_the_op_that_stays_on_the_cpu_is_lacked():
+    assert LACKED not in parity.op_names(), (
+        "many tests need a node on the CPU: LACKED of tests/model_builder.py is to be another op"
+    )

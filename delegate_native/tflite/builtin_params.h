@@ -126,6 +126,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinWhere = 109,
   kTfLiteBuiltinRank = 110,
   kTfLiteBuiltinElu = 111,
+  kTfLiteBuiltinReverseSequence = 112,
   kTfLiteBuiltinQuantize = 114,
   kTfLiteBuiltinRound = 116,
   kTfLiteBuiltinHardSwish = 117,
@@ -301,6 +302,11 @@ struct TfLiteGatherParams {
 struct TfLiteSqueezeParams {
   int squeeze_dims[8];
   int num_squeeze_dims;
+};
+
+struct TfLiteReverseSequenceParams {
+  int seq_dim;
+  int batch_dim;
 };
 
 enum TfLiteMirrorPaddingMode : int {

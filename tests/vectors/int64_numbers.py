@@ -70,6 +70,11 @@ def _moves() -> list[Case]:
             lambda x, at: np.take(x, at, 2),
         ),
         _case(
+            "reverse_sequence", [_X, _wide((7,), 0, 3, (-(2**40), -1))],
+            lambda m, x, n: _op(m, "REVERSE_SEQUENCE", [x, n], (2, 3, 7), "ReverseSequenceOptions", SeqDim=1, BatchDim=2),
+            _turned,
+        ),
+        _case(
             "gather_nd", [_X, Feed((4, 2), 0, 1, dtype="int64")],
             lambda m, x, at: _op(m, "GATHER_ND", [x, at], (4, 7), "GatherNdOptions"),
             lambda x, at: x[at[:, 0], at[:, 1]],
@@ -120,6 +125,13 @@ def _moves() -> list[Case]:
             lambda at, table: (at.reshape(5, 1), table[at]),
         ),
     ]  # fmt: skip
+
+
+def _turned(x, lengths):
+    x = x.copy()
+    for i, n in enumerate(np.maximum(lengths, 0)):
+        x[:, :n, i] = x[:, :n, i][:, ::-1].copy()
+    return x
 
 
 def _updated(x, y, at):

@@ -46,6 +46,28 @@ def _reverse(name, shape, axes, feed=None) -> Case:
     )
 
 
+def _reverse_sequence(name, shape, seq, batch, lengths, feed=None, **fields) -> Case:
+    """`lengths`: constants, or what is fed."""
+
+    def reference(x, at=lengths):
+        y = x.copy()
+        rows = np.moveaxis(y, (batch, seq), (0, 1))
+        for row, n in zip(rows, np.maximum(at, 0)):
+            row[:n] = row[:n][::-1].copy()
+        return y
+
+    return _case(
+        "REVERSE_SEQUENCE",
+        name,
+        [feed or shape] + ([lengths] if isinstance(lengths, Feed) else []),
+        lambda m, x, at=lengths: m.op(
+            "REVERSE_SEQUENCE", [x, at], shape, "ReverseSequenceOptions", SeqDim=seq, BatchDim=batch, output=_like(x, x)
+        ),
+        reference,
+        **fields,
+    )
+
+
 def _tile(name, shape, counts, feed=None) -> Case:
     return _case(
         "TILE",
@@ -340,6 +362,15 @@ CASES = [
     _transpose("rank_6", (2, 3, 2, 2, 3, 5), (0, 1, 3, 5, 2, 4)),
     _reverse("height", (2, 3, 4, 5), (1,)), _reverse("channels", (2, 3, 4, 7), (3,)), _reverse("width", (2, 3, 4, 5), (2,)),
     _reverse("vector", (9,), (0,)), _reverse("batch_int32", (3, 2, 5), (0,), _ints((3, 2, 5))),
+    _reverse_sequence("steps", (3, 5, 6), 1, 0, _i32([5, 3, 1])), _reverse_sequence("rows", (5, 7), 1, 0, _i32([0, 1, 2, 6, 7])),
+    _reverse_sequence("steps_first", (5, 3, 6), 0, 1, Feed((3,), 0, 5, dtype="int64")),
+    _reverse_sequence("height_of_batch", (2, 6, 4, 5), 1, 0, Feed((2,), 1, 6, dtype="int32")),
+    _reverse_sequence("batch_of_channels", (4, 2, 3, 7), 0, 3, Feed((7,), -2, 4, dtype="int32")),
+    _reverse_sequence("channels_of_width", (2, 3, 4, 9), 3, 2, Feed((4,), 0, 9, dtype="int64")),
+    _reverse_sequence("rank_5", (2, 3, 4, 2, 5), 2, 0, _i32([4, 3])), _reverse_sequence("rank_6", (2, 3, 2, 2, 3, 5), 1, 4, Feed((3,), 0, 3, dtype="int32")),
+    *(_reverse_sequence(dtype, (3, 4, 5), 1, 2, Feed((5,), 0, 4, dtype="int32"), Feed((3, 4, 5), 0, 255, dtype=dtype)) for dtype in ("int32", "int16", "uint8")),
+    # The CPU fails there.
+    _reverse_sequence("beyond", (3, 4, 5), 1, 0, Feed((3,), 3, 9, dtype="int32"), on_cpu=False),
     _tile("every_axis", (1, 2, 3, 5), (2, 2, 3, 2)), _tile("channels", (1, 3, 4, 3), (1, 1, 1, 3)), _tile("rank_2", (3, 4), (2, 1)), _tile("int32", (2, 3), (2, 3), _ints((2, 3))),
     _broadcast_to("channels", (1, 4, 5, 1), (2, 4, 5, 6)), _broadcast_to("new_axes", (6,), (2, 4, 5, 6)), _broadcast_to("rank_5", (3, 1, 5), (2, 2, 3, 4, 5)),
     _slice("middle", (2, 5, 6, 7), (1, 1, 2, 3), (1, 3, 4, 4)), _slice("to_the_end", (1, 4, 5, 8), (0, 2, 0, 4), (-1, -1, 5, -1)),
