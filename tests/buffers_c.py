@@ -60,9 +60,7 @@ class Native:
         buffer = ctypes.byref(Buffer(kind, handle, size)) if handle else None
         if not subgraph:
             return bool(self.library.QuadraDelegateBindBuffer(_of(delegate), tensor, buffer, self._say))
-        return bool(
-            self.library.QuadraDelegateBindSubgraphBuffer(_of(delegate), subgraph, tensor, buffer, self._say)
-        )
+        return bool(self.library.QuadraDelegateBindSubgraphBuffer(_of(delegate), subgraph, tensor, buffer, self._say))
 
     def create(self, size: int, handle: int | None = None, context: int | None = None) -> int:
         made = self.library.QuadraGpuBufferCreate(_P(context), _P(handle), _SIZE(size), self._say)

@@ -31,6 +31,7 @@ from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
 from host_tools.phone.adb.choice import Found
+from host_tools.phone.state.glance import Glance
 from host_tools.record import plan_view, printed as documents, profile, run_list, schema, verdicts
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
