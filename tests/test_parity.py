@@ -44,7 +44,7 @@ def test_ops_are_those_that_the_vectors_name():
     assert {*parity.op_names()} <= named
 
 
-def test_the_op_that_stays_on_the_cpu_is_lacked():
+def test_every_op_is_another_than_the_one_that_stays_on_the_cpu():
     assert LACKED not in parity.op_names(), (
         "many tests need a node on the CPU: LACKED of tests/model_builder.py is to be another op"
     )
