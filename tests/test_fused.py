@@ -13,7 +13,7 @@ from tests.vectors.case import constant
 from tests.vectors.composites import SHAPE, composite, rms_norm
 from tests.vectors.fused import CASES, layer_norm
 
-# What carries numbers in and out, and brings them into another shape.
+# Kernels that carry numbers in and out, and bring them into another shape.
 _MOVES = {"to_slices", "from_slices", "reshape", "concat", "copy"}
 
 

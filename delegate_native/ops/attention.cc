@@ -270,7 +270,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     loop(&sums, out.slices(), &second);
     return Status();
   }
-  second.trips = 2 * second.trips / kGroup + 6 * kGroup;
+  second.trips = 2 * second.trips / kGroup + int64_t{6} * kGroup;
   second.shared.push_back({"part", "sum4_t", kGroup});
   second.body = sums;
   second.Grid(kGroup, tiles, sizes.groups * out.slices() * out.b);

@@ -80,7 +80,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   text.Set("group", group).Set("centered", centered);
   text.Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
   if (group) {
-    desc.trips = trips / kGroup + sweeps * kGroup;
+    desc.trips = trips / kGroup + int64_t{sweeps} * kGroup;
     desc.shared.push_back({"part", "sum_t", kGroup});
     desc.body = text;
     desc.Grid(kGroup, shape.w, shape.h * shape.b);

@@ -8,8 +8,14 @@
 namespace quadra {
 namespace {
 
-// Values of the op's `layouts`.
+// Numbers of the op's attribute `layouts`.
 constexpr int kHeadsFirst = 0, kRowsFirst = 1, kColumns = 2;
+
+// Whether it orders four axes so; the first one stays.
+bool HasOrder(const Node& transpose, int h, int w, int c) {
+  const std::vector<int>& order = transpose.attributes.Ints("order");
+  return order.size() == 4 && order[0] == 0 && order[1] == h && order[2] == w && order[3] == c;
+}
 
 class Search {
  public:
@@ -40,17 +46,17 @@ class Search {
     return product.attributes.Int("columns_of_b") != 0;
   }
 
-  // The operand of a transpose, and how it lies, of a matrix of rows or of columns for each head.
+  // Goes through a transpose of matrices of rows, or of columns, one for each head: to its source,
+  // and how that lies.
   ValueId Untransposed(ValueId id, bool columns, int* layout) {
     *layout = columns ? kColumns : kHeadsFirst;
     const Node* transpose = makers_.Of(id, "transpose");
     if (!transpose) return id;
-    const std::vector<int>& order = transpose->attributes.Ints("order");
-    if (order == std::vector<int>{0, 1, 3, 2}) *layout = columns ? kHeadsFirst : kColumns;
-    else if (order == std::vector<int>{0, 2, columns ? 3 : 1, columns ? 1 : 3})
-      *layout = kRowsFirst;
-    else return id;
-    return transpose->inputs[0];
+    if (HasOrder(*transpose, 1, 3, 2)) *layout = columns ? kHeadsFirst : kColumns;
+    else if (HasOrder(*transpose, 2, columns ? 3 : 1, columns ? 1 : 3)) *layout = kRowsFirst;
+    else transpose = nullptr;
+    if (!transpose) makers_.used.pop_back();
+    return transpose ? transpose->inputs[0] : id;
   }
 
   // Removes factors, which are numbers.
@@ -61,7 +67,10 @@ class Search {
       if (!node) return id;
       float factor;
       const bool first = node->op == "mul" && makers_.IsNumber(node->inputs[0], &factor);
-      if (!first && !makers_.IsNumber(node->inputs[1], &factor)) return id;
+      if (!first && !makers_.IsNumber(node->inputs[1], &factor)) {
+        makers_.used.pop_back();
+        return id;
+      }
       scale_ *= node->op == "mul" ? factor : 1.0f / factor;
       id = node->inputs[first];
     }
@@ -109,8 +118,7 @@ int TransposeOf(const Graph& graph, ValueId product) {
   const std::vector<int> readers = graph.Consumers(product);
   if (readers.size() != 1 || CountUses(graph, product) != 1) return -1;
   const Node& node = graph.nodes[static_cast<size_t>(readers[0])];
-  const bool is_that = node.op == "transpose" && node.fused.empty() &&
-                       node.attributes.Ints("order") == std::vector<int>{0, 2, 1, 3};
+  const bool is_that = node.op == "transpose" && node.fused.empty() && HasOrder(node, 2, 1, 3);
   return is_that ? readers[0] : -1;
 }
 

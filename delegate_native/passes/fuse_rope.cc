@@ -25,7 +25,7 @@ class Search {
   std::vector<ValueId> inputs() const { return {src_, cos_, sin_}; }
 
  private:
-  // The tensor whose first or second half of the channels this is; -1: none.
+  // The tensor that this is the first half of the channels of, or the second; -1: there is none.
   ValueId HalfOf(ValueId id, bool second) {
     const Node* slice = makers_.Of(id, "strided_slice");
     if (!slice || slice->attributes.Int("counts", 0) == 0) return -1;
