@@ -12,6 +12,7 @@ from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors.case import constant
 from tests.vectors.composites import SHAPE, composite, rms_norm
 from tests.vectors.fused import CASES, layer_norm
+from tests.vectors.reductions import softmax
 
 # Kernels that carry numbers in and out, and bring them into another shape.
 _MOVES = {"to_slices", "from_slices", "reshape", "concat", "copy"}
@@ -82,6 +83,19 @@ def test_a_norm_that_quadra_does_not_know_is_its_decomposition(quadra, attribute
     outcome = quadra.run(m.bytes(inner), [x], **options(backend=backend))
     outcome.check([x * constant("scale", shape)])
     assert reason in outcome.nodes[0]["note"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("axis", "by_name"), [(-1.0, True), (3.0, True), (2.0, False)])
+def test_softmax_is_computed_by_its_name_along_the_last_axis(quadra, axis, by_name, backend):
+    m, inner = Model(), Model()
+    m.output(composite(m, [m.input(SHAPE)], SHAPE, 1, "odml.softmax", axis=axis))
+    inner.output(inner.unary("TANH", inner.input(SHAPE)))  # another function
+    x = 9 * constant("fused/softmax", SHAPE)
+    outcome = quadra.run(m.bytes(inner), [x], **options(backend=backend))
+    outcome.check([softmax(x) if by_name else np.tanh(x)])
+    assert work(outcome) == ["softmax" if by_name else "tanh"]
+    assert by_name or "an axis, which is the last one" in outcome.nodes[0]["note"]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -110,6 +110,7 @@ struct Meaning {
 const Meaning kMeanings[] = {
     {QUADRA_TEXT("odml.rms_norm"), ImportRmsNorm},
     {QUADRA_TEXT("odml.scaled_dot_product_attention"), ImportAttention},
+    {QUADRA_TEXT("odml.softmax"), ImportSoftmax},
 };
 
 const Meaning* MeaningOf(const char* name) {

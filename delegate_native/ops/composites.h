@@ -14,6 +14,7 @@ class Importer;
 // reads the inputs.
 Status ImportAttention(const FlexMap& attributes, Importer* importer, ValueId* result);
 Status ImportRmsNorm(const FlexMap& attributes, Importer* importer, ValueId* result);
+Status ImportSoftmax(const FlexMap& attributes, Importer* importer, ValueId* result);
 
 }  // namespace quadra
 

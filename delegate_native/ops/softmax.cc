@@ -2,9 +2,12 @@
 // logarithm (beta is 1). The largest element is taken off first, so that nothing overflows.
 #include "delegate_native/ops/softmax.h"
 
+#include <utility>
+
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/composites.h"
 #include "delegate_native/ops/grid.h"
 
 namespace quadra {
@@ -151,6 +154,22 @@ void AddSoftmax(const KernelContext& context, int from, int to, const Shape& sha
     return;
   }
   LoopOverPixels(context, shape, Pixel(kPixel).c_str(), 3, &desc);
+}
+
+Status ImportSoftmax(const FlexMap& attributes, Importer* importer, ValueId* result) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  float axis;
+  QUADRA_RETURN_IF_ERROR(attributes.Float("axis", &axis));
+  const float last = static_cast<float>(importer->InputRank(0) - 1);
+  if (attributes.size() != 1 || (axis != -1.0f && axis != last)) {
+    return Unsupported("it has attributes other than an axis, which is the last one");
+  }
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  Attributes beta;
+  beta.SetFloat("beta", 1.0f);
+  *result = importer->AddInnerNode("softmax", {src}, std::move(beta));
+  return Status();
 }
 
 extern const Op kSoftmaxOp;
