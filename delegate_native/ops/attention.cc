@@ -144,7 +144,6 @@ sum4_t totals = vec4(0.0f);
 $end
 for (int k = $begin; k < scores_s; k += $step) {
 $if(group) int rest = places - k * 4;
-sum4_t any = vec4(0.0f);
 $for(i, rows)
 sum4_t a$i = read_scores(row$i, y, batch * scores_s + k);
 $if(group)
@@ -152,9 +151,12 @@ a$i = exp(a$i - vec4(tops.${i:x,y,z,w}));
 $zero
 totals.${i:x,y,z,w} += a$i.x + a$i.y + a$i.z + a$i.w;
 $end
-any += a$i;
 $end
-if (any.x + any.y + any.z + any.w == 0.0f) { continue; }
+if (a0.x == 0.0f) {
+sum4_t all = vec4(0.0f);
+$for(i, rows) all += a$i;
+if (all.x + all.y + all.z + all.w == 0.0f) { continue; }
+}
 $if(columns) $for(i, 4) sum4_t c$i = read_v(min(slice * 4 + $i, v_w - 1), y, batch * v_s + k);
 $if(!columns)
 $for(i, 4)
