@@ -35,7 +35,7 @@ class InPlace {
  public:
   InPlace(Graph* graph, const Fits& fits) : graph_(*graph), fits_(fits) {}
 
-  // For a dense output; false: it is no state.
+  // The updates that make a dense output; false: it is no state.
   bool Find(ValueId output) {
     const Node* const brought = MadeBy(graph_, output, "copy");
     if (!brought) return false;
