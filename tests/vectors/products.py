@@ -138,10 +138,11 @@ def _scatter_nd(name, indices, shape, dtype="float32") -> Case:
     )
 
 
-def _update(name, whole, part, low, high, dtype="float32") -> Case:
-    """Starts may lie outside, where the CPU moves them in, too."""
+def _update(name, whole, part, low, high, dtype="float32", computed=False) -> Case:
+    """Starts may lie outside, where the CPU moves them in, too. computed: the whole is no input, which would be a state."""
 
     def reference(x, y, start):
+        x = x + x if computed else x
         at = [min(max(int(s), 0), n - k) for s, n, k in zip(start, whole, part)]
         made = x.copy()
         made[tuple(slice(a, a + k) for a, k in zip(at, part))] = y
@@ -155,7 +156,9 @@ def _update(name, whole, part, low, high, dtype="float32") -> Case:
             Feed(part, -9, 9, dtype=dtype),
             Feed((len(whole),), low, high, dtype="int32"),
         ],
-        lambda m, *x: m.op("DYNAMIC_UPDATE_SLICE", x, whole, output={"dtype": dtype}),
+        lambda m, x, *y: m.op(
+            "DYNAMIC_UPDATE_SLICE", [m.add(x, x) if computed else x, *y], whole, output={"dtype": dtype}
+        ),
         reference,
     )
 
@@ -240,6 +243,7 @@ CASES = [
     Case("SLICE", "computed_to_the_end", [(4, 5), Feed((2,), 0, 0, dtype="int32")], lambda m, x, at: m.op("SLICE", [x, at, np.int32([-1, -1])], (4, 5), "SliceOptions"),
          lambda x, at: x, place="cpu", reason="from a computed place on"),
     _update("rank_4", (1, 6, 5, 7), (1, 3, 2, 4), -1, 3), _update("rank_3", (4, 8, 5), (1, 3, 5), 0, 4), _update("vector_int32", (9,), (4,), 2, 9, "int32"),
+    _update("computed_rank_4", (2, 6, 5, 7), (1, 3, 2, 4), -1, 3, computed=True), _update("computed_rank_3", (4, 8, 5), (1, 3, 5), 0, 4, computed=True),
     _norm("LOG_SOFTMAX", "rank_4", (2, 3, 4, 5), _log_softmax), _norm("LOG_SOFTMAX", "rank_2_long", (3, 130), _log_softmax), _norm("LOG_SOFTMAX", "large", Feed((2, 7), -1000, 1000), _log_softmax, half=False),
     _norm("L2_NORMALIZATION", "rank_4", (2, 3, 4, 6), _l2, "L2NormOptions"), _norm("L2_NORMALIZATION", "rank_2", (3, 7), _l2, "L2NormOptions"),
     _norm("L2_NORMALIZATION", "beyond_half", Feed((2, 3, 4, 6), -3e4, 3e4), _l2, "L2NormOptions"),
