@@ -39,9 +39,8 @@ class Worker:
         self.spec = run_folder.RunFolder(folder).spec()
         self.interpreters = _runtime(self.spec.api)
         self.model = self.spec.model.name
-        self.content = Path(self.spec.model.path).read_bytes()
-        self.facts = model_facts.read(self.content, self.model, self.spec.signature)  # a damaged model ends here
-        self.cpu_content, self.rewrites = reference_model.for_cpu(Path(self.spec.model.path))
+        self.path = Path(self.spec.model.path)
+        self.facts = model_facts.of_file(self.path, self.model, self.spec.signature)  # a damaged model ends here
         self.outputs: list[np.ndarray] = []
         self.timings: dict[str, Any] = {
             "schema_version": 1,
@@ -52,11 +51,29 @@ class Worker:
         self.tensors: dict[str, Any] = {}
 
     @functools.cached_property
+    def content(self) -> bytes:
+        """The model's bytes, for what cannot take its file: weights may be gigabytes."""
+        return self.path.read_bytes()
+
+    @functools.cached_property
+    def for_cpu(self) -> tuple[bytes, list[str]]:
+        """What the CPU's kernels get, and how it differs from the model."""
+        return reference_model.for_cpu(self.path)
+
+    @property
+    def cpu_content(self) -> bytes:
+        return self.for_cpu[0]
+
+    @property
+    def rewrites(self) -> list[str]:
+        return self.for_cpu[1]
+
+    @functools.cached_property
     def arrays(self) -> list[np.ndarray]:
         """The inputs."""
         return inputs.make(self.spec.inputs, inputs.of_model(self.content, self.spec.signature))
 
-    def make(self, content: bytes, **more: Any) -> "Interpreter":
+    def make(self, content: bytes | Path, **more: Any) -> "Interpreter":
         """An interpreter of what the spec runs."""
         return self.interpreters.make(
             content, self.model, threads=self.spec.threads, signature=self.spec.signature, **more
@@ -102,8 +119,8 @@ class Worker:
         return made, clock.laps
 
     def _clock(self) -> "Clock":
-        """Starts when the inputs are there: making them is no part of a start."""
-        _ = self.arrays
+        """Starts when the inputs and the model's bytes are there: making them is no part of a start."""
+        _ = self.arrays, self.content, self.for_cpu
         return Clock()
 
     def _first_run(self, interpreter: "Interpreter", clock: "Clock", who: str) -> None:
@@ -184,7 +201,7 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
     """Who would run what, by the null backend: verdicts.json."""
     stage("ask the delegate for its verdicts")
     delegate = worker.interpreters.load_quadra(worker.library, worker.options())
-    worker.make(worker.content, delegate=delegate)
+    worker.make(worker.path, delegate=delegate)
     worker.keep_report(delegate)
 
 

@@ -1,7 +1,9 @@
 """Reads what a model is made of: ops, shapes, arithmetic work. For model.json of a run folder."""
 
 import math
+import mmap
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,16 @@ def read(content: bytes, model: str, signature: str = "") -> dict[str, Any]:
         "free_sizes": free,
         "nodes": nodes,
     }
+
+
+def of_file(path: Path, model: str, signature: str = "") -> dict[str, Any]:
+    """The same of a file, which is mapped: of weights behind the tree no byte is read."""
+    with open(path, "rb") as file:
+        try:
+            content: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file
+            content = b""
+        return read(content, model, signature)
 
 
 def _free_sizes(graph: tflite.SubGraph, entry: signatures.Entry) -> dict[str, list[int]]:
