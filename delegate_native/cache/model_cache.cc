@@ -47,10 +47,10 @@ std::string KeyFor(const std::string& content, const std::string& precision, con
          content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
 }
 
-// The files that live objects of this process use.
+// Those that live objects of this process use.
 struct HeldFiles {
   Mutex mutex;
-  std::vector<std::weak_ptr<const std::string>> paths;
+  HeldFile* first = nullptr;
 };
 
 // It stays when the process ends: a thread may be writing a file then.
@@ -59,27 +59,29 @@ HeldFiles* Held() {
   return held;
 }
 
-HeldFile Hold(std::string path) {
-  auto made = std::make_shared<const std::string>(std::move(path));
-  HeldFiles* const held = Held();
-  const MutexLock lock(&held->mutex);
-  const auto gone = [](const std::weak_ptr<const std::string>& one) { return one.expired(); };
-  held->paths.erase(std::remove_if(held->paths.begin(), held->paths.end(), gone),
-                    held->paths.end());
-  held->paths.push_back(made);
-  return made;
-}
-
-bool IsHeld(const std::string& path) {
-  HeldFiles* const held = Held();
-  const MutexLock lock(&held->mutex);
-  return std::any_of(held->paths.begin(), held->paths.end(), [&](const auto& one) {
-    const HeldFile file = one.lock();
-    return file && *file == path;
-  });
-}
-
 }  // namespace
+
+HeldFile::HeldFile(std::string path) : path_(std::move(path)) {
+  HeldFiles* const held = Held();
+  const MutexLock lock(&held->mutex);
+  next_ = std::exchange(held->first, this);
+}
+
+HeldFile::~HeldFile() {
+  HeldFiles* const held = Held();
+  const MutexLock lock(&held->mutex);
+  HeldFile** at = &held->first;
+  while (*at != this) at = &(*at)->next_;
+  *at = next_;
+}
+
+bool HeldFile::Has(const std::string& path) {
+  HeldFiles* const held = Held();
+  const MutexLock lock(&held->mutex);
+  const HeldFile* one = held->first;
+  while (one && one->path_ != path) one = one->next_;
+  return one;
+}
 
 bool ModelCache::is_on() const { return !folder_.empty() && !BuildId().empty(); }
 
@@ -141,10 +143,12 @@ Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
                {binaries.data(), binaries.size()}, removed);
 }
 
-HeldFile ModelCache::HoldPlan(const std::string& key) const { return Hold(PathOf(key, kEnding)); }
+std::unique_ptr<HeldFile> ModelCache::HoldPlan(const std::string& key) const {
+  return std::make_unique<HeldFile>(PathOf(key, kEnding));
+}
 
-HeldFile ModelCache::HoldVerdicts(const std::string& key) const {
-  return Hold(PathOf(key, kVerdicts));
+std::unique_ptr<HeldFile> ModelCache::HoldVerdicts(const std::string& key) const {
+  return std::make_unique<HeldFile>(PathOf(key, kVerdicts));
 }
 
 Status ModelCache::LoadVerdicts(const std::string& key, PlanBytes* file,
@@ -180,7 +184,7 @@ std::string ModelCache::Prune(const std::string& just_saved) const {
       if (time(nullptr) - used > kAbandonedSeconds) unlink(path.c_str());
     } else if (EndsWith(path, kEnding) || EndsWith(path, kVerdicts)) {
       bytes += static_cast<int64_t>(found.st_size);
-      if (path != just_saved && !IsHeld(path)) {
+      if (path != just_saved && !HeldFile::Has(path)) {
         all.push_back({used, static_cast<int64_t>(found.st_size), path});
       }
     }

@@ -18,9 +18,22 @@
 
 namespace quadra {
 
-// The path of a file that this process uses. No Save in this process removes it: the plans of one
-// model, which together may exceed the limit, would push each other out at each start.
-using HeldFile = std::shared_ptr<const std::string>;
+// A file that this process uses. No Save in this process removes it: the plans of one model, which
+// together may exceed the limit, would push each other out at each start.
+class HeldFile {
+ public:
+  explicit HeldFile(std::string path);
+  ~HeldFile();
+  HeldFile(const HeldFile&) = delete;
+  HeldFile& operator=(const HeldFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  static bool Has(const std::string& path);
+
+ private:
+  const std::string path_;
+  HeldFile* next_;  // in the list of all
+};
 
 class ModelCache {
  public:
@@ -50,8 +63,8 @@ class ModelCache {
   // `removed`: a sentence on that, empty where there is nothing to say.
   Status Save(const std::string& key, const PlanBytes& plan, const std::vector<uint8_t>& binaries,
               std::string* removed) const;
-  HeldFile HoldPlan(const std::string& key) const;
-  HeldFile HoldVerdicts(const std::string& key) const;
+  std::unique_ptr<HeldFile> HoldPlan(const std::string& key) const;
+  std::unique_ptr<HeldFile> HoldVerdicts(const std::string& key) const;
 
   // The same for a model's verdicts, which live as long as `file`.
   Status LoadVerdicts(const std::string& key, PlanBytes* file, const fb::Verdicts** verdicts) const;

@@ -31,9 +31,10 @@ class Trial {
     const std::string key = VerdictsKey();
     Attempt kept;
     if (!key.empty()) {
-      kept.saved_as = made_.saved_as = cache_.HoldVerdicts(key);
+      kept.saved_as = cache_.HoldVerdicts(key);
       const Status status = Restore(key, &kept);
       if (status.ok()) return kept;
+      made_.saved_as = std::move(kept.saved_as);
       Log(2, "verdicts: %s", status.message().c_str());
     }
     Make();

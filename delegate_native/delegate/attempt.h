@@ -19,7 +19,8 @@ struct Attempt {
   std::vector<Verdict> verdicts;
   std::vector<std::shared_ptr<Partition>> partitions;
   Status status;  // not ok: nodes that the backend had accepted went back to the CPU
-  HeldFile saved_as;  // the verdicts' file in the cache; null: they are not kept
+  // The verdicts' file in the cache; null: they are not kept.
+  std::unique_ptr<HeldFile> saved_as;
 
   size_t nodes_on_gpu() const;
 };

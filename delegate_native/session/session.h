@@ -182,7 +182,7 @@ class Session {
   bool is_hit_ = false;   // the plan came from the cache
   std::string cached_ = "off";
   std::string unsaved_;  // key of a plan that the cache is to have after the first inference
-  HeldFile saved_as_;    // the plan's file in the cache, whether it is there or not
+  std::unique_ptr<HeldFile> saved_as_;  // the plan's file in the cache, whether it is there or not
   std::unique_ptr<PlanWriter> writer_;  // null: nothing is being written
   Ports<std::vector<int32_t>> staged_;  // those that a plan has as ints
   std::vector<RunTimes> profile_;

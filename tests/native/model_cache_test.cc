@@ -439,12 +439,12 @@ TEST_F(ModelCacheTest, AbandonedAndOldFilesGo) {
 }
 
 TEST_F(ModelCacheTest, FilesInUseStayWhateverTheLimit) {
-  HeldFile plan = Cache().HoldPlan("first");
-  const HeldFile verdicts = Cache().HoldVerdicts("first");
+  std::unique_ptr<HeldFile> plan = Cache().HoldPlan("first");
+  const std::unique_ptr<HeldFile> verdicts = Cache().HoldVerdicts("first");
   std::string removed;
   ASSERT_TRUE(Save("first", 1, &removed).ok());
   EXPECT_EQ(removed, "files in use: 0.0 MiB, the limit is 0 MiB");
-  Write(*verdicts, "verdicts");
+  Write(verdicts->path(), "verdicts");
   ASSERT_TRUE(Save("second", 1, &removed).ok());
   EXPECT_EQ(removed, "files in use: 0.0 MiB, the limit is 0 MiB");
   EXPECT_EQ(Miss("first"), "");
@@ -453,7 +453,7 @@ TEST_F(ModelCacheTest, FilesInUseStayWhateverTheLimit) {
   ASSERT_TRUE(Save("second", 1, &removed).ok());
   EXPECT_EQ(removed, "removed files: 1 (0.0 MiB), files in use: 0.0 MiB, the limit is 0 MiB");
   EXPECT_EQ(Miss("first"), "none is kept");
-  EXPECT_EQ(BytesOf(*verdicts), "verdicts");
+  EXPECT_EQ(BytesOf(verdicts->path()), "verdicts");
 }
 
 TEST_F(ModelCacheTest, AProcessThatIsKilledLeavesNoDamage) {
