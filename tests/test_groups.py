@@ -4,10 +4,12 @@ a verdict."""
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
 
+from host_tools.record import checked_plan, plan_view
 from tests import cpu
 from tests.delegate import TARGETS, options
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
@@ -173,3 +175,19 @@ def test_a_target_with_a_flat_grid_has_none_in_opencl(quadra, tmp_path):
     (tmp_path / "flat.json").write_text(json.dumps({**target, "flat_group": 2}))
     given = options(target=str(tmp_path / "flat.json").removesuffix(".json"))
     quadra.run(model(), [FEED], **given).check(cpu.run(model(), [FEED]), TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["adreno-640", "adreno-740-gles", "mali-g76-gles"])
+def test_few_lanes_idle(quadra, tmp_path, name):
+    """Where a grid of 8 x 8 would leave half of them idle: planes a little larger than a multiple of that, planes of one row."""
+    m = Model()
+    weights = np.random.default_rng(4).normal(size=(128, 1, 1, 64)).astype(np.float32)
+    x = m.input((1, 33, 33, 64))
+    m.output(m.unary("TANH", m.resize_bilinear(m.conv2d(x, weights, np.zeros(128, np.float32)), (1, 513))))
+    outcome = quadra.run(m.bytes(), backend="null", dump_dir=str(tmp_path), target=str(TARGETS / f"{name}.json"))
+    assert not outcome.error and not outcome.on_cpu()
+    [path] = tmp_path.rglob("plan.quadra")
+    for dispatch in checked_plan.checked(plan_view.decode(path.read_bytes(), str(path)), str(path)).dispatches:
+        started = math.prod(all_ // own for all_, own in zip(dispatch.global_, dispatch.local)) * 64  # a wave for each group
+        assert math.prod(dispatch.local) <= 64
+        assert math.prod(dispatch.grid) > 0.8 * started, (dispatch.name, dispatch.grid, dispatch.local)

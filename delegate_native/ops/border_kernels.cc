@@ -3,6 +3,7 @@
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/cpu_kernels.h"
+#include "delegate_native/ops/grid.h"
 
 namespace quadra {
 namespace {
@@ -25,13 +26,13 @@ if (c + 2 < src_c) { write_dst(v.z, i + 2); }
 if (c + 3 < src_c) { write_dst(v.w, i + 3); }
 )");
 // `tensor` names the one whose sizes rule.
-void MakePixels(const Shape& shape, const char* tensor, const std::string& pixel,
-                KernelDesc* kernel) {
+void MakePixels(const GpuInfo& gpu, const Shape& shape, const char* tensor,
+                const std::string& pixel, KernelDesc* kernel) {
   Text text(kPixel);
   text.Set("t", tensor).Set("pixel", pixel);
   kernel->body = text.Set("batch", shape.b == 1 ? "0" : "s / $t_s");
   kernel->Grid(shape.w, shape.h, shape.slices() * shape.b);
-  kernel->Group(8, 4, 1);
+  SetGroup(gpu, kernel);
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ KernelDesc ToSlices(const KernelContext& context, const Graph& graph, const Node
   if (const auto own = CpuKernelsFor(*context.gpu).to_slices) {
     own(made, dequantize, in_half, pixel, &kernel);
   } else {
-    MakePixels(shape, "dst", pixel, &kernel);
+    MakePixels(*context.gpu, shape, "dst", pixel, &kernel);
   }
   return kernel;
 }
@@ -82,7 +83,8 @@ KernelDesc FromSlices(const KernelContext& context, const Graph& graph, const No
   if (const auto own = CpuKernelsFor(*context.gpu).from_slices) {
     own(shape, from, to, &kernel);
   } else {
-    MakePixels(shape, "src", Text(kWritePixel).Set("from", from).Set("to", to), &kernel);
+    MakePixels(*context.gpu, shape, "src", Text(kWritePixel).Set("from", from).Set("to", to),
+               &kernel);
   }
   return kernel;
 }

@@ -11,6 +11,7 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/border_kernels.h"
 #include "delegate_native/ops/cpu_kernels.h"
+#include "delegate_native/ops/grid.h"
 
 namespace quadra {
 namespace {
@@ -223,7 +224,7 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
   } else {
     kernel.body = Text(kPixel).Set("half", context.computes_half() && IsFloat(out.element));
     kernel.Grid(shape.w, shape.h, shape.slices() * shape.b);
-    kernel.Group(8, 4, 1);
+    SetGroup(*context.gpu, &kernel);
   }
   return Status();
 }

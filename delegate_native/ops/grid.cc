@@ -42,7 +42,8 @@ int PowerOfTwoFrom(int n) {
 }  // namespace
 
 void SetGroup(const GpuInfo& gpu, KernelDesc* desc) {
-  int left = std::min(gpu.wanted_group_size(), gpu.max_work_group_size);
+  const int wanted = std::min(gpu.wanted_group_size(), gpu.max_work_group_size);
+  int left = wanted;
   // Two rounds: first a tile of the plane, then whatever is free along any axis.
   const int first[3] = {8, 8, 1};
   int group[3] = {1, 1, 1};
@@ -51,6 +52,26 @@ void SetGroup(const GpuInfo& gpu, KernelDesc* desc) {
       const int most = std::min(gpu.max_work_group[axis], PowerOfTwoFrom(desc->grid[axis]));
       const int limit = round == 0 ? std::min(first[axis], most) : most;
       while (group[axis] * 2 <= limit && left >= 2) group[axis] *= 2, left /= 2;
+    }
+  }
+  // Lanes of a wave idle where its group is beyond the grid. Another size is worth a text of its
+  // own where it starts an eighth fewer groups of more than fill the GPU. Deep groups read more
+  // weights than flat ones, which therefore come first.
+  const auto groups = [&](int x, int y, int z) {
+    return int64_t{CeilDiv(desc->grid[0], x)} * CeilDiv(desc->grid[1], y) *
+           CeilDiv(desc->grid[2], z);
+  };
+  int64_t fewest = groups(group[0], group[1], group[2]);
+  const auto most = [&](int axis, int items) {
+    return std::min({items, desc->grid[axis], gpu.max_work_group[axis]});
+  };
+  const int deepest = fewest * wanted > gpu.enough_work_items ? most(2, wanted) : 0;
+  for (int z = 1; z <= deepest; ++z) {
+    for (int x = most(0, wanted / z); x > 0; --x) {
+      const int y = most(1, wanted / z / x);
+      if (groups(x, y, z) * 4 > fewest * 3) continue;
+      fewest = groups(x, y, z);
+      group[0] = x, group[1] = y, group[2] = z;
     }
   }
   desc->Group(group[0], group[1], group[2]);

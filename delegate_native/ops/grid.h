@@ -32,7 +32,8 @@ void LoopOverSlices(const KernelContext& context, const Shape& out, int count, c
 void LoopOverPixels(const KernelContext& context, const Shape& shape, const char* pixel, int sweeps,
                     KernelDesc* desc);
 
-// A group for a grid: near 8 x 8 x 1, filled up along other axes where the grid is thin.
+// A group for a grid: near 8 x 8 x 1, filled up along other axes where the grid is thin, or another
+// one where that starts fewer waves.
 void SetGroup(const GpuInfo& gpu, KernelDesc* desc);
 
 }  // namespace quadra
