@@ -18,7 +18,7 @@ constexpr const char* kGlImage = QUADRA_TEXT(
 $if(!read) layout($stored, binding = $n) writeonly uniform highp ${ints:,i}image2D $t_data;
 )");
 
-constexpr const char* kReadImage = QUADRA_TEXT("read_image${ints:f,i}($t_data, PIXEL_SAMPLER, $i)");
+constexpr const char* kReadImage = "read_image${ints:f,i}($t_data, $i)";
 constexpr const char* kReadRow = "imageLoad($t_data, $i)${one:,.x}";
 constexpr const char* kReadTexel = "texelFetch($t_data, $i, 0)";
 constexpr const char* kFloats = QUADRA_TEXT("${one:rgba,r}32${ints:f,i}");
@@ -47,7 +47,7 @@ const NumberFormat kOpenCl[] = {
      QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), "(int2)($pixel)", "(P)"},
     {P::kF32, M::kImage, C::kHalf, kClImage, "", kReadImage,
      QUADRA_TEXT("write_imagef($t_data, $i, half_rounded($v))"), "(int2)($pixel)", "(P)",
-     QUADRA_TEXT("read_imageh($t_data, PIXEL_SAMPLER, $i)"),
+     "read_imageh($t_data, $i)",
      QUADRA_TEXT("write_imagef($t_data, $i, to_float($v))")},
 };
 // Numbers that come in may lie beyond half's range.

@@ -34,10 +34,6 @@ typedef float place_t;
 #define GROUP_Y (global_y / (int)get_local_size(1))
 #define GROUP_Z (global_z / (int)get_local_size(2))
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#ifdef __IMAGE_SUPPORT__
-__constant sampler_t PIXEL_SAMPLER =
-    CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
-#endif
 static inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
 static inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
 )");
