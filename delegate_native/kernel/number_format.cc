@@ -47,8 +47,7 @@ const NumberFormat kOpenCl[] = {
      QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), "(int2)($pixel)", "(P)"},
     {P::kF32, M::kImage, C::kHalf, kClImage, "", kReadImage,
      QUADRA_TEXT("write_imagef($t_data, $i, half_rounded($v))"), "(int2)($pixel)", "(P)",
-     "read_imageh($t_data, $i)",
-     QUADRA_TEXT("write_imagef($t_data, $i, to_float($v))")},
+     "read_imageh($t_data, $i)", QUADRA_TEXT("write_imagef($t_data, $i, to_float($v))")},
 };
 // Numbers that come in may lie beyond half's range.
 const NumberFormat kGles[] = {

@@ -19,7 +19,7 @@ class FlexMap {
   size_t size() const { return map_.size(); }
   bool Has(const char* name) const { return !map_[name].IsNull(); }
   // Whether it is there and not 0.
-  bool Flag(const char* name) const { return map_[name].AsBool(); }
+  bool Flag(const char* name) const { return map_[name].AsInt64() != 0; }
   Status Size(const char* name, int* size) const;
   Status Place(const char* name, int* place) const;
   Status Float(const char* name, float* number) const;
