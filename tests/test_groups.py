@@ -188,6 +188,8 @@ def test_few_lanes_idle(quadra, tmp_path, name):
     assert not outcome.error and not outcome.on_cpu()
     [path] = tmp_path.rglob("plan.quadra")
     for dispatch in checked_plan.checked(plan_view.decode(path.read_bytes(), str(path)), str(path)).dispatches:
-        started = math.prod(all_ // own for all_, own in zip(dispatch.global_, dispatch.local)) * 64  # a wave for each group
+        started = (
+            math.prod(all_ // own for all_, own in zip(dispatch.global_, dispatch.local)) * 64
+        )  # a wave for each group
         assert math.prod(dispatch.local) <= 64
         assert math.prod(dispatch.grid) > 0.8 * started, (dispatch.name, dispatch.grid, dispatch.local)

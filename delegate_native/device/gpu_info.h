@@ -99,6 +99,8 @@ struct GpuInfo {
   int results_per_item() const { return is_cpu() ? 512 : 1; }
   // How many work-items a group is to have where any number gives the same results.
   int wanted_group_size() const { return is_cpu() ? 1 : 64; }
+  // Addresses of 64 bits take several instructions.
+  bool has_short_offsets() const { return !is_cpu(); }
   // A kernel's body is a function of its own, which its compiler compiles only once (PoCL).
   bool outlines_bodies() const { return is_cpu(); }
 };

@@ -27,6 +27,8 @@ struct Dialect {
   int flat_group = 0;
   // Texts that would differ by little are one, which does a little more than is asked.
   bool merge_similar_sources = false;
+  // OpenCL: elements are read at an offset of 32 bits.
+  bool short_offsets = false;
   // Limits of one dispatch: groups, and loop iterations of all its work-items.
   int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
   int64_t max_trips = INT64_MAX;

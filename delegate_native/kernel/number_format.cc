@@ -31,13 +31,10 @@ using C = Cell;
 // known of either in a loop. Both languages let a driver cut digits off in an image of halfs.
 const NumberFormat kOpenCl[] = {
     {P::kF32, M::kBuffer, C::kFloat, kPointer,
-     QUADRA_TEXT("${slices*2+ints:float$lanes,int$lanes,vec4,ivec4}"),
-     QUADRA_TEXT("${plane:$t_data,($t_data + $row)}[$i]"),
+     QUADRA_TEXT("${slices*2+ints:float$lanes,int$lanes,vec4,ivec4}"), "$from[$at]",
      QUADRA_TEXT("${plane:$t_data,($t_data + $row)}[$i] = $v"), "(X)", "P"},
-    {P::kF32, M::kBuffer, C::kHalf, kPointer, "HALF4",
-     QUADRA_TEXT("half4_at($t_data${plane:, + $row}, $i)"),
-     QUADRA_TEXT("put_half4($v, $t_data + $row, $i)"), "(X)", "(P)",
-     QUADRA_TEXT("medium_at($t_data${plane:, + $row}, $i)"),
+    {P::kF32, M::kBuffer, C::kHalf, kPointer, "HALF4", "half4_at($from, $at)",
+     QUADRA_TEXT("put_half4($v, $t_data + $row, $i)"), "(X)", "(P)", "medium_at($from, $at)",
      QUADRA_TEXT("put_medium($v, $t_data + $row, $i)")},
     {P::kF32, M::kBuffer, C::kInt8, kPointer, "char", "int($t_data[$i])"},
     {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", "int($t_data[$i])"},

@@ -23,10 +23,11 @@ constexpr bool ComputesHalf(Precision precision) { return precision == Precision
 // of more than four numbers, on CPUs.
 enum class MemoryKind : uint8_t { kBuffer, kWideBuffer, kTexelRow, kImage };
 
-// Texts with these holes: $t, the name of the tensor or constant; $i, the index of an element;
-// $row, that of a row's first one; $pixel, the two coordinates of an image; $v, the value to write;
-// $lanes, the numbers of a constant's vector, if they are several. And these conditions: slices,
-// ints, read, one (a number is an element), plane (the place is X, Y, S).
+// Texts with these holes: $t, the name of the tensor or constant; $i, the index of an element; in
+// OpenCL $from and $at, a pointer to read from and the index of the element there; $row, that of a
+// row's first one; $pixel, the two coordinates of an image; $v, the value to write; $lanes, the
+// numbers of a constant's vector, if they are several. And these conditions: slices, ints, read,
+// one (a number is an element), plane (the place is X, Y, S).
 struct NumberFormat {
   Precision from;  // holds for this one, and for those with more in half
   MemoryKind memory;

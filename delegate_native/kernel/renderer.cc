@@ -55,9 +55,10 @@ constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $t_at
 #undef fetch_$t
 )");
 
-// Where four neighbours of a dense tensor lie, in fours.
-constexpr const char* kDensePlace = QUADRA_TEXT(
-    "(${batches:(Y),((S) / $t_s * $t_h + (Y))} * $t_w + (X)) * $t_s + (S)${batches:, % $t_s}");
+// GPUs add an offset of 32 bits to an address of 64 in half of the steps that an index takes.
+constexpr const char* kElement = QUADRA_TEXT(
+    "((__global const $stored*)((__global const char*)$t_data + (uint)($i) * "
+    "(uint)sizeof($stored)))");
 
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
@@ -112,7 +113,9 @@ std::string Renderer::Fill(const Argument& arg, const char* text, const char* at
   made.Set("lanes", arg.width == 1 ? "" : Format("%d", arg.width)).Set("one", arg.width == 1);
   made.Set("ints", arg.cell >= Cell::kInt).Set("read", arg.read).Set("slices", arg.slices);
   made.Set("half", arg.cell == Cell::kHalf && ComputesHalf(dialect_.precision));
-  return made.Set("plane", at == arg.format.place);
+  const bool plane = at == arg.format.place, offset = !plane && dialect_.short_offsets;
+  made.Set("from", plane ? "($t_data + $row)" : offset ? kElement : "$t_data");
+  return made.Set("at", offset ? "0" : "$i").Set("plane", plane);
 }
 
 void Renderer::DefineMedium(const Argument& arg, const std::string& name, const char* macro,

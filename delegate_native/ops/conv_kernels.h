@@ -59,8 +59,8 @@ struct Conv {
 // as many: each sum is off by at most 2^-11 of what it is so far, all of them by less than 0.4 %,
 // or 0.8 %, of the products' sizes together.
 constexpr int kMostHalfProducts = 16;
-// The products that are added in half before floats take the sum over: all of a result, those of a
-// row of the window, or those of some slices.
+// The products that are added in half before floats take over: all of a result, those of a row of
+// the window, or those of some slices.
 enum class HalfSums : uint8_t { kNone, kAll, kOfRow, kOfSlices };
 
 // Whether the node's bias, input 2, is absent or has a value for each channel.

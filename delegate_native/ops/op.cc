@@ -188,6 +188,7 @@ Dialect KernelContext::DialectOf() const {
     dialect.max_row_texels = gpu->max_image_buffer_width;
   }
   if (gpu->api == Api::kGles) dialect.flat_group = gpu->flat_group;
+  dialect.short_offsets = gpu->has_short_offsets();
   dialect.merge_similar_sources = MergesSimilarSources(*gpu);
   for (int axis = 0; axis < 3; ++axis) dialect.max_groups[axis] = gpu->max_groups[axis];
   dialect.max_trips = gpu->trips_per_second;
