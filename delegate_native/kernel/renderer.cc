@@ -55,6 +55,9 @@ constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $t_at
 #undef fetch_$t
 )");
 
+// Where four neighbours of a dense tensor lie, in fours.
+constexpr const char* kDensePlace = QUADRA_TEXT(
+    "(${batches:(Y),((S) / $t_s * $t_h + (Y))} * $t_w + (X)) * $t_s + (S)${batches:, % $t_s}");
 // GPUs add an offset of 32 bits to an address of 64 in half of the steps that an index takes.
 constexpr const char* kElement = QUADRA_TEXT(
     "((__global const $stored*)((__global const char*)$t_data + (uint)($i) * "
