@@ -56,10 +56,12 @@ class Check {
   }
 
   Status Bytes(const std::string& what, int64_t bytes, const char* helps) const {
-    if (bytes <= gpu_.max_buffer_bytes) return Status();
+    // Kernels' offsets have 32 bits.
+    const int64_t most = std::min(gpu_.max_buffer_bytes, int64_t{UINT32_MAX});
+    if (bytes <= most) return Status();
     return Unsupported("%s of kernel %s needs a buffer of %lld bytes; '%s' allows %lld: %s",
                        what.c_str(), desc_.name.c_str(), static_cast<long long>(bytes),
-                       gpu_.name.c_str(), static_cast<long long>(gpu_.max_buffer_bytes), helps);
+                       gpu_.name.c_str(), static_cast<long long>(most), helps);
   }
 
   const char* Helps(bool halved) const {
