@@ -1,4 +1,5 @@
-// Texts that the kernels of tiles (conv_gpu_text.cc) and strips (depthwise_conv2d.cc) have in common.
+// Texts that the kernels of tiles (conv_gpu_text.cc) and strips (depthwise_conv2d.cc) have in
+// common.
 #ifndef QUADRA_OPS_TILE_TEXT_H_
 #define QUADRA_OPS_TILE_TEXT_H_
 
