@@ -77,8 +77,10 @@ AT_THE_START = [
 ]
 # Called for plans that have binaries, which only native tests make (tests/native/backend_test.cc), and for buffers, events
 # and contexts of the caller (tests/test_bound_buffers.py, tests/test_buffer_events.py, tests/test_gl_buffers.py,
-# tests/test_gl_events.py).
+# tests/test_gl_events.py, and tests/test_states.py of a state in two buffers).
 NOT_CALLED = {
+    "clEnqueueCopyBuffer",
+    "glCopyBufferSubData",
     "clCreateProgramWithBinary",
     "glProgramBinary",
     "clEnqueueBarrierWithWaitList",

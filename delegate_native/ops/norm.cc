@@ -69,6 +69,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int pixels = shape.b * shape.h * shape.w;
   const int64_t trips = int64_t{sweeps} * shape.slices();
   const bool group = context.gpu->divides_reductions() && shape.slices() >= kGroup &&
+                     context.gpu->max_work_group_size >= kGroup &&
                      (pixels <= 1024 || trips > context.gpu->most_trips());
   KernelDesc& desc = list->Add(group ? "norm_group" : "norm");
   desc.Read("src", node.inputs[0]);

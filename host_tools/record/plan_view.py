@@ -18,6 +18,8 @@ from host_tools.record.verdicts import APIS
 SCHEMA = installed.SOURCES / "delegate_native" / "plan" / "plan.fbs"
 FILE = "plan.quadra"
 MOST_BYTES = 1 << 31
+# Kernels of several nodes, which compute the results of all but the last one in floats.
+_INSIDE_FLOATS = ("norm", "norm_group")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -58,7 +60,11 @@ def storage(plan: dict[str, Any]) -> dict[int, bool]:
         ]
         alive = [t for t in plan["tensors"] if t["cell"] == "Half" and t["first_use"] <= index <= t["last_use"]]
         half = any(_holds(tensor, region) for region in written for tensor in alive)
-        found.update({node: half or found.get(node, False) for node in dispatch["nodes"]})
+        nodes = dispatch["nodes"]
+        if dispatch["name"].partition("_")[2] in _INSIDE_FLOATS:
+            found.update({node: found.get(node, False) for node in nodes})
+            nodes = nodes and [max(nodes)]
+        found.update({node: half or found.get(node, False) for node in nodes})
     return found
 
 

@@ -113,7 +113,7 @@ def _splits(model: Model, report: schema.Verdicts) -> Iterator[Advice]:
     for index, node in on.items():
         if node.on == "gpu" or not on_gpu or index >= len(model.ops):
             continue
-        given = [t for t in model.inputs(index) if model.cutter.maker.get(t) in on_gpu]
+        given = {t for t in model.inputs(index) if model.cutter.maker.get(t) in on_gpu}
         taken = [int(t) for t in model.graph.operators[index].outputs if on_gpu & set(model.readers.get(int(t), ()))]
         if not given and not taken:
             continue
