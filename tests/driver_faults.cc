@@ -92,6 +92,7 @@ constexpr Ways kWays[] = {
     {kClCreateProgramWithSource, "-6 lost nothing"},
     {kClCreateSubBuffer, "-13 -4 lost nothing"},
     {kClEnqueueBarrierWithWaitList, "-6 lost"},
+    {kClEnqueueCopyBuffer, "-4 -48 lost"},
     {kClEnqueueMapBuffer, "-12 lost nothing"},
     {kClEnqueueNDRangeKernel, "-54 -4 -5 -34 lost"},
     {kClEnqueueReadBuffer, "-4 -14 lost"},
