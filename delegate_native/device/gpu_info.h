@@ -93,6 +93,10 @@ struct GpuInfo {
   bool runs_items_together() const { return !is_cpu() && !runs_items_serially(); }
   // A reduction to few results is divided, into steps or among the work-items of a group.
   bool divides_reductions() const { return !is_cpu(); }
+  // The same among `items` work-items of a group.
+  bool divides_reductions_by(int items) const {
+    return divides_reductions() && items <= max_work_group_size && items <= max_work_group[0];
+  }
   // Loop iterations of one work-item.
   int64_t most_trips() const { return is_cpu() ? kNoLimit : kMostTrips; }
   // How many results (vec4) a work-item is to make: on a CPU it costs as much as a hundred results.

@@ -129,9 +129,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Write("dst", to);
   const bool least = node.attributes.Int("least") != 0;
   // Places are floats in the group's memory: exact up to 2^24.
-  const bool group = channels && IsFloat(in.element) && context.gpu->divides_reductions() &&
-                     in.shape.slices() >= 4 * kGroup && in.shape.c <= 1 << 24 &&
-                     made.elements() <= 64 && context.gpu->max_work_group_size >= kGroup;
+  const bool group =
+      channels && IsFloat(in.element) && context.gpu->divides_reductions_by(kGroup) &&
+      in.shape.slices() >= 4 * kGroup && in.shape.c <= 1 << 24 && made.elements() <= 64;
   const std::string body = Body(axis, IsFloat(in.element), least, group);
   desc.trips = in.shape.axis(axis);
   if (channels) {

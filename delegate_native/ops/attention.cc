@@ -203,8 +203,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int rows = sizes.shared * sizes.rows;
   const int tile = rows < 3 ? rows : 4, tiles = CeilDiv(rows, tile);
   const int results = tiles * sizes.groups * out.slices() * out.b;
-  const bool group = context.gpu->divides_reductions() && results <= kFewItems &&
-                     context.gpu->max_work_group_size >= kGroup;
+  const bool group = context.gpu->divides_reductions_by(kGroup) && results <= kFewItems;
   Shape scored;
   scored.b = out.b, scored.h = sizes.groups, scored.w = rows, scored.c = sizes.places;
   int scores = list->AddScratch(scored);

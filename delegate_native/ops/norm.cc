@@ -68,8 +68,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int sweeps = centered ? 3 : 2;
   const int pixels = shape.b * shape.h * shape.w;
   const int64_t trips = int64_t{sweeps} * shape.slices();
-  const bool group = context.gpu->divides_reductions() && shape.slices() >= kGroup &&
-                     context.gpu->max_work_group_size >= kGroup &&
+  const bool group = context.gpu->divides_reductions_by(kGroup) && shape.slices() >= kGroup &&
                      (pixels <= 1024 || trips > context.gpu->most_trips());
   KernelDesc& desc = list->Add(group ? "norm_group" : "norm");
   desc.Read("src", node.inputs[0]);

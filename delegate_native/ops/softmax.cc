@@ -139,8 +139,7 @@ void AddSoftmax(const KernelContext& context, int from, int to, const Shape& sha
                 KernelList* list) {
   const int pixels = shape.b * shape.h * shape.w;
   const int64_t trips = int64_t{3} * shape.slices();  // of one work-item
-  const bool group = context.gpu->divides_reductions() && shape.slices() >= 32 &&
-                     context.gpu->max_work_group_size >= 32 &&
+  const bool group = context.gpu->divides_reductions_by(32) && shape.slices() >= 32 &&
                      (pixels <= 1024 || trips > context.gpu->most_trips());
   KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
   desc.Read("src", from);

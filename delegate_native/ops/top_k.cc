@@ -82,9 +82,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& out = graph.shape(node.outputs[0]);
   const bool is_int = !IsFloat(in.element);
   // Places are floats in the group's memory: exact up to 2^24.
-  const bool group = !is_int && context.gpu->divides_reductions() &&
+  const bool group = !is_int && context.gpu->divides_reductions_by(kGroup) &&
                      in.shape.slices() >= 2 * kGroup && in.shape.c <= 1 << 24 &&
-                     out.w * out.h * out.b <= 64 && context.gpu->max_work_group_size >= kGroup;
+                     out.w * out.h * out.b <= 64;
   KernelDesc& desc = list->Add(group ? "top_k_group" : "top_k");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
