@@ -92,7 +92,7 @@ def test_the_tests_that_load_the_delegate_get_the_sanitized_one(monkeypatch, tex
     monkeypatch.setattr(child_process, "hand_over", lambda argv, cwd, env: handed.update(argv=argv, env=env) or 1)
     with pytest.raises(JudgementFailed):
         repository.run_tests(only="conv", sanitizers=text)
-    assert handed["env"] == {"QUADRA_LIBRARY": f"/built/{'-'.join(sanitize.parse(text))}.so"}
+    assert handed["env"]["QUADRA_LIBRARY"] == f"/built/{'-'.join(sanitize.parse(text))}.so"
     files = [word for word in handed["argv"] if word.startswith("tests/")]
     assert file in files and len(files) > others and "conv" in handed["argv"]
     assert all((settings.ROOT / name).is_file() for name in files)

@@ -53,7 +53,9 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
     if native and words and not files and not only:
         do_next = "omit them, or name the Python tests that they are for, too"
         raise Misuse(f"test {native[0]} with {shlex.join(words)}", "a native test takes no options", do_next)
-    env, chosen = {}, []
+    # Thousands of processes start: none compiles again what another one has compiled, and the checkout stays clean.
+    env = {"PYTHONPYCACHEPREFIX": str(settings.ROOT / ".cache" / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
+    chosen: list[str] = []
     if sanitizers:
         if native:
             raise Misuse(f"test {native[0]} with sanitizers", "they are for Python tests", "omit --sanitize")
