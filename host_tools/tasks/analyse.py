@@ -127,10 +127,7 @@ def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None
         here = " and ".join(sorted(versions))
         problem = f"the compilers are of Mesa {here}, the table of {table.mesa}"
         raise ToolMissing("compare kernels with the table", problem, "`--check --keep` makes a table with one version")
-    missing = [model for model in guard.MODELS if not models.is_here(model)]
-    if missing:
-        do_next = "put them into a folder of QUADRA_MODELS_DIR: docs/measurements.md says who publishes them"
-        raise Misuse("compare kernels with the table", f"models of it are not here: {', '.join(missing)}", do_next)
+    models.require(guard.MODELS, "compare kernels with the table")
     names = ",".join(gpu.name for gpu in chosen)
     rows = [row for model in guard.MODELS for row in guard.rows_of(model, ask(model, names, "f32", library))]
     rows += guard.rows_of(guard.LAYER, _ask_layer(names, library))

@@ -79,6 +79,7 @@ def test_a_figure_that_is_worse_fails_the_check(monkeypatch):
     table = guard.read()
     _installed(monkeypatch, table.mesa)
     monkeypatch.setattr(analyse, "ask", lambda *asked: [])
+    monkeypatch.setattr(models, "is_here", lambda name: True)
     more = [replace(row, slots=row.slots + 1_000_000) for row in table.rows]
     monkeypatch.setattr(guard, "rows_of", lambda model, found: [row for row in more if row.model == model])
     with pytest.raises(JudgementFailed, match=r"M slots"):
