@@ -817,6 +817,7 @@ def plan(
         "precision": "Of a model's kernels; runs and plans have theirs.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file (default: none).",
+        "backend": "Of a model's kernels: gles, or opencl (of Adreno GPUs alone); runs and plans have theirs.",
         "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers (default: none).",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
@@ -826,7 +827,8 @@ def plan(
 )
 def analyse(
     c: Context, what: str = "", gpu: str = "", precision: str = "f32", top: int = 20, json: str = "",
-    peer: str = "", check: bool = False, keep: bool = False, install: bool = False, library: str = "",
+    peer: str = "", backend: str = "gles", check: bool = False, keep: bool = False, install: bool = False,
+    library: str = "",
 ) -> None:  # fmt: skip
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
@@ -849,7 +851,7 @@ def analyse(
     if peer:
         analyse.show_beside(analyse.ask_beside(what, peer, gpu, precision, _file(library)), console, json)
         return
-    found = analyse.ask(what, gpu, precision, _file(library))
+    found = analyse.ask(what, gpu, precision, _file(library), backend)
     if json:
         analyse.write_json(found, Path(json).expanduser())
     analyse.show(found, console, top)

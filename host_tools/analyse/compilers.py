@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from host_tools.analyse import phone_compilers
-from host_tools.analyse.phone_compilers import Installed
+from host_tools.analyse.phone_compilers import Tool
 from host_tools.analyse.phone_gpus import Gpu
 from host_tools.base import child_process, settings
 from host_tools.base.errors import CommandTimedOut, RunFailed
@@ -40,9 +40,9 @@ class Said:
     words: str
 
 
-def ask(gpu: Gpu, texts: Sequence[str], show: Show) -> tuple[str, list[Said]]:
+def ask(gpu: Gpu, api: str, texts: Sequence[str], show: Show) -> tuple[str, list[Said]]:
     """Mesa's version, and what the compiler said of each text, in their order. ToolMissing: it is not installed."""
-    tool = phone_compilers.require(gpu.vendor)
+    tool = phone_compilers.require(gpu.vendor, api)
     kept = {text: _read(_file(tool, gpu, text)) for text in texts}
     missing = [text for text, said in kept.items() if said is None]
     batches = [missing[at : at + _AT_ONCE] for at in range(0, len(missing), _AT_ONCE)]
@@ -63,7 +63,7 @@ def ask(gpu: Gpu, texts: Sequence[str], show: Show) -> tuple[str, list[Said]]:
     return tool.version, [said for text in texts if (said := kept[text])]
 
 
-def _batch(tool: Installed, gpu: Gpu, texts: Sequence[str], stop: threading.Event) -> list[Said]:
+def _batch(tool: Tool, gpu: Gpu, texts: Sequence[str], stop: threading.Event) -> list[Said]:
     """Of a few texts. Where one ends the process, another process goes on behind it."""
     found: list[Said] = []
     while len(found) < len(texts):
@@ -71,7 +71,7 @@ def _batch(tool: Installed, gpu: Gpu, texts: Sequence[str], stop: threading.Even
     return found
 
 
-def _process(tool: Installed, gpu: Gpu, texts: Sequence[str], stop: threading.Event) -> list[Said]:
+def _process(tool: Tool, gpu: Gpu, texts: Sequence[str], stop: threading.Event) -> list[Said]:
     """Of the first texts: of all, or up to the one that the process did not survive."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as name:
@@ -120,8 +120,8 @@ def _told(lines: Sequence[str], gpu: Gpu, death: str) -> list[Said]:
     return found
 
 
-def _file(tool: Installed, gpu: Gpu, text: str) -> Path:
-    key = hashlib.sha256("\0".join((tool.version, gpu.kind, gpu.id, text)).encode()).hexdigest()
+def _file(tool: Tool, gpu: Gpu, text: str) -> Path:
+    key = hashlib.sha256("\0".join((tool.version, *tool.more, gpu.kind, gpu.id, text)).encode()).hexdigest()
     return settings.read().tools_dir / "phone_compilers" / "said" / key[:2] / f"{key}.gz"
 
 

@@ -9,7 +9,6 @@ from host_tools.analyse import compilers, loop_trips, machine_code
 from host_tools.analyse.compilers import Said
 from host_tools.analyse.machine_code import Compiled
 from host_tools.analyse.phone_gpus import Gpu
-from host_tools.base.errors import Misuse
 from host_tools.record.checked_plan import Dispatch, Plan
 
 NOT_READ = "what the compiler said could not be read"
@@ -63,6 +62,7 @@ class Figures:
     target: str  # empty: they were not made for one
     kernels: list[KernelFigures]  # the most slots first
     own_multiply_adds: int = 0
+    api: str = "gles"
 
     @property
     def is_complete(self) -> bool:
@@ -73,37 +73,32 @@ class Figures:
 
 
 def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[str], None]) -> Figures:
-    """Of all partitions of a model. Misuse: a plan is not for OpenGL ES."""
-    launches = []
-    for plan in plans:
-        if plan.api != "gles":
-            raise Misuse(
-                f"ask the compiler for {gpu.name}",
-                "the plan's kernels are in OpenCL's language",
-                "`./inv plan make MODEL --backend gles` makes one, or give the model",
-            )
-        launches += [Launch(_text(plan, dispatch), dispatch) for dispatch in plan.dispatches]
-    found = of_launches(gpu, launches, plans[0].precision, show)
+    """Of all partitions of a model, which are for one API. ToolMissing: there is no compiler for it."""
+    launches = [Launch(_text(plan, dispatch), dispatch) for plan in plans for dispatch in plan.dispatches]
+    found = of_launches(gpu, launches, plans[0].precision, show, plans[0].api)
     found.target, found.own_multiply_adds = plans[0].target, own_multiply_adds
     return found
 
 
-def of_launches(gpu: Gpu, launches: Sequence[Launch], precision: str, show: Callable[[str], None]) -> Figures:
-    """Of an inference, whoever made its texts: they are in OpenGL ES's language."""
+def of_launches(
+    gpu: Gpu, launches: Sequence[Launch], precision: str, show: Callable[[str], None], api: str = "gles"
+) -> Figures:
+    """Of an inference, whoever made its texts. OpenCL's have their build options behind `//` in the first line."""
     texts: dict[str, list[Launch]] = {}
     for launch in launches:
         texts.setdefault(launch.text, []).append(launch)
-    version, said = compilers.ask(gpu, list(texts), show)
+    version, said = compilers.ask(gpu, api, list(texts), show)
     kernels = [_kernel(gpu, runs, one) for runs, one in zip(texts.values(), said)]
     kernels.sort(key=lambda kernel: (not kernel.failure, -kernel.work("slots")))
-    return Figures(gpu, version, precision, "", kernels)
+    return Figures(gpu, version, precision, "", kernels, api=api)
 
 
 def _text(plan: Plan, dispatch: Dispatch) -> str:
-    """As the OpenGL ES runtime hands it to the driver."""
+    """As the runtime hands it to the driver, which has half arithmetic."""
     program = plan.programs[dispatch.program]
     kernel = next(one for one in program.kernels if one.entry == dispatch.entry)  # a checked plan has it
-    return program.prelude + kernel.source
+    options = "" if plan.api == "gles" else f"//{program.options}\n"
+    return options + program.prelude + kernel.source
 
 
 def _kernel(gpu: Gpu, runs: Sequence[Launch], said: Said) -> KernelFigures:
@@ -140,6 +135,7 @@ def to_json(found: Figures) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "gpu": found.gpu.name,
+        "api": found.api,
         "compiler": f"Mesa {found.mesa}",
         "target": found.target,
         "precision": found.precision,

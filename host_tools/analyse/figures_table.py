@@ -12,12 +12,13 @@ WHAT_THEY_ARE = (
     " in them."
 )
 
+API_TITLES = {"gles": "OpenGL ES", "opencl": "OpenCL"}
 HALVES = "With halves, Mesa's compiler for Adreno makes more of it than the GPU needs: docs/analyse.md."
 
 
 def show(found: Figures, console: Console, top: int = 20) -> None:
     """top: at most so many kernels; 0 is all. Work is in millions, of a whole inference."""
-    title = f"{found.gpu.name}, OpenGL ES, {found.precision}, target {found.target}, Mesa {found.mesa}"
+    title = f"{found.gpu.name}, {API_TITLES[found.api]}, {found.precision}, target {found.target}, Mesa {found.mesa}"
     console.print(f"[bold]{escape(title)}[/]")
     _table(found, top).show(console)
     rest = len(found.kernels) - top if top else 0

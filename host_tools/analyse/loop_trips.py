@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from host_tools.analyse import expressions
+from host_tools.analyse import expressions, opencl_text
 from host_tools.analyse.expressions import NotKnown
 from host_tools.base.errors import Misuse
 from host_tools.record.checked_plan import Dispatch
@@ -61,7 +61,7 @@ class Trips:
 
 
 def of(text: str, dispatch: Dispatch, numbers: Mapping[str, Any] | None = None) -> Trips:
-    """text: prelude and kernel, in OpenGL ES's language. numbers: of its uniforms, by name; None: the dispatch has them.
+    """text: prelude and kernel, in either language. numbers: of its uniforms, by name; None: the dispatch has them.
 
     Misuse: the dispatch has more work-items than a GPU takes.
     """
@@ -71,6 +71,9 @@ def of(text: str, dispatch: Dispatch, numbers: Mapping[str, Any] | None = None) 
             f"it has {math.prod(dispatch.global_)} work-items, more than {_MOST_ITEMS}",
             "make the plan again",
         )
+    if opencl_text.is_one(text):
+        numbers = opencl_text.numbers(text, dispatch) if numbers is None else numbers
+        text = opencl_text.as_shader(text)
     try:
         first, last = (_Scan(text, dispatch, numbers, at_end).run() for at_end in (False, True))
     except RecursionError:  # a text that no kernel has

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from host_tools.analyse.phone_gpus import Kind
 
+_OF_OPENCL = re.compile(r"; CL prog (\d+/\d+): (.*)")
 _STATISTIC = re.compile(r"(\d+(?:\.\d+)?) ([^,]+)")
 _SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
 
@@ -56,11 +57,23 @@ def _statistics(words: str) -> dict[str, int] | None:
     """Of the last line of figures: some drivers compile a kernel twice."""
     lines = [line for line in words.splitlines() if line.startswith("said: ") and " shader: " in line]
     if not lines:
-        return None
+        return _opencl_statistics(words)
     text = lines[-1].split(" shader: ", 1)[1]
     found = {name.strip(): int(float(number)) for number, name in _STATISTIC.findall(text)}
     spilled = _SPILLS.search(text)
     return {**found, **({"spills": int(spilled[1]), "fills": int(spilled[2])} if spilled else {})}
+
+
+def _opencl_statistics(words: str) -> dict[str, int] | None:
+    """Adreno's: they stand behind each listing. Of the last one, which serves launches without an offset."""
+    rows = _OF_OPENCL.findall(words)
+    if not rows:
+        return None
+    text = ", ".join(row for program, row in rows if program == rows[-1][0])
+    found = {name.strip(): int(float(number)) for number, name in _STATISTIC.findall(text)}
+    ops = [_FLAGS.sub("", line).split()[0] for line in _adreno_lines(words) if not _LABEL.match(line)]
+    spills = {kind: sum(op.startswith(kind) for op in ops) for kind in ("stp", "ldp")}
+    return {**found, **spills, "inst": found.get("instr", 0), "waves": found.get("max_waves", 0)}
 
 
 @dataclass

@@ -40,7 +40,8 @@ def install(vendors: list[str]) -> list[Installed]:
                 _make(architecture, place, show)
             if not phone_compilers.program_of(place).exists():
                 _build(architecture, place)
-        found.append(phone_compilers.require(vendor))
+        here = phone_compilers.installed(vendor)
+        found += [here] if here else []
     return found
 
 

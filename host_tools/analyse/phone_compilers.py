@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from host_tools.base import settings
 from host_tools.base.errors import ToolMissing
 
 PROGRAM = Path(__file__).with_name("ask_driver.c")
+OPENCL_PROGRAM = Path(__file__).with_name("ask_opencl_driver.py")
 MESA = "26.1.6-1~bpo13+1"  # the version that figures are made with: those of two versions are not comparable
 SUITES = ("trixie", "trixie-backports")
 PACKAGES_OF_MESA = ("mesa-drm-shim", "libegl-mesa0", "mesa-libgallium", "libgbm1")
@@ -36,13 +39,32 @@ ARCHITECTURES = {
 }
 
 
+class Tool(Protocol):
+    """A compiler that can be asked."""
+
+    @property
+    def version(self) -> str:
+        """Of Mesa's packages."""
+        ...
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """What else decides what it says."""
+        ...
+
+    def command(self, files: list[Path]) -> list[object]: ...
+
+    def environment(self) -> dict[str, str]: ...
+
+
 @dataclass(frozen=True)
 class Installed:
-    """One vendor's compiler in the cache."""
+    """One vendor's compiler in the cache, for OpenGL ES."""
 
     folder: Path
     architecture: Architecture
     version: str  # of Mesa's packages
+    more: tuple[str, ...] = ()
 
     @property
     def libraries(self) -> Path:
@@ -69,6 +91,30 @@ class Installed:
         }
 
 
+@dataclass(frozen=True)
+class InstalledOpenCl:
+    """Adreno's for OpenCL: Rusticl of the same Mesa (a row of the table of drivers), before the device that drm-shim pretends."""
+
+    shim: Path
+    version: str
+    prefix: tuple[str | Path, ...]  # runs a command where Rusticl is
+    env: dict[str, str]
+    more: tuple[str, ...] = ("opencl",)
+
+    def command(self, files: list[Path]) -> list[object]:
+        # The shim needs the C library that is there only behind the prefix.
+        return [*self.prefix, "env", f"LD_PRELOAD={self.shim}", sys.executable, OPENCL_PROGRAM, *files]
+
+    def environment(self) -> dict[str, str]:
+        return {
+            **self.env,
+            "RUSTICL_ENABLE": "freedreno",
+            "GALLIUM_THREAD": "0",
+            "MESA_SHADER_CACHE_DISABLE": "true",
+            "PYOPENCL_NO_CACHE": "1",
+        }
+
+
 def installed(vendor: str) -> Installed | None:
     """The vendor's compiler, where it is in the cache."""
     architecture = ARCHITECTURES[vendor]
@@ -80,12 +126,22 @@ def installed(vendor: str) -> Installed | None:
     return Installed(folder, architecture, version) if program_of(folder).exists() else None
 
 
-def require(vendor: str) -> Installed:
-    """The same. ToolMissing: it is not there."""
+def require(vendor: str, api: str = "gles") -> Tool:
+    """The same. ToolMissing: it is not there, or there is none."""
+    tried = f"ask the compiler for {vendor.capitalize()} GPUs"
+    if api != "gles" and vendor != "adreno":
+        raise ToolMissing(f"{tried} about OpenCL", "it runs under an emulator, for OpenGL ES alone", "--backend gles")
     found = installed(vendor)
     if found is None:
-        raise ToolMissing(f"ask the compiler for {vendor.capitalize()} GPUs", "it is not in the cache", INSTALL)
-    return found
+        raise ToolMissing(tried, "it is not in the cache", INSTALL)
+    return found if api == "gles" else _with_opencl(found)
+
+
+def _with_opencl(found: Installed) -> InstalledOpenCl:
+    from host_tools.drivers import driver_table
+
+    entry = driver_table.find("rusticl-26").enter()
+    return InstalledOpenCl(found.libraries / found.architecture.shim, found.version, entry.prefix, dict(entry.env))
 
 
 def place_of(architecture: Architecture) -> Path:

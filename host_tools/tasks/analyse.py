@@ -30,6 +30,7 @@ from host_tools.request import from_arguments, layer, model_facts, models
 from host_tools.tasks import plans
 
 STOCK_GLES = "shipped-gles"
+BACKENDS = ("gles", "opencl")
 # Ops that multiply and add: where a model's file does not say how often, its sum is not known.
 _PRODUCTS = {
     "CONV_2D",
@@ -63,14 +64,16 @@ def install(gpus: str, console: Console) -> None:
         console.print(f"Mesa {one.version}  {one.folder}", markup=False, soft_wrap=True)
 
 
-def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figures]:
-    """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed."""
-    chosen = _chosen(gpus)
+def ask(word: str, gpus: str, precision: str, library: Path | None, backend: str = "gles") -> list[Figures]:
+    """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed. backend: of a model's kernels."""
+    if backend not in BACKENDS:
+        raise Misuse("read --backend", f"{backend!r} is not one of {', '.join(BACKENDS)}", "choose one of these")
+    chosen = _chosen(gpus, backend)
     given = None if _is_model(word) else _given(word)
     found = []
     with progress(f"analyse {word}") as show:
         for gpu in chosen:
-            question = given or _made(word, gpu, precision, library)
+            question = given or _made(word, gpu, precision, library, backend)
             found.append(figures.of(gpu, question.plans, _multiply_adds(question), show))
     return found
 
@@ -103,13 +106,14 @@ def _pair(name: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
     return Pair(spec.model.name, ours, peer, recorded.nodes, recorded.all_nodes)
 
 
-def _chosen(gpus: str) -> list[Gpu]:
+def _chosen(gpus: str, backend: str = "gles") -> list[Gpu]:
     """Those named; empty: all whose compilers are installed. ToolMissing: one's is not, or none is."""
-    chosen = phone_gpus.named(gpus) if gpus else [gpu for gpu in GPUS if phone_compilers.installed(gpu.vendor)]
+    able = [gpu for gpu in GPUS if backend == "gles" or gpu.vendor == "adreno"]
+    chosen = phone_gpus.named(gpus) if gpus else [gpu for gpu in able if phone_compilers.installed(gpu.vendor)]
     if not chosen:
         raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
     for gpu in chosen:
-        phone_compilers.require(gpu.vendor)
+        phone_compilers.require(gpu.vendor, backend)
     return chosen
 
 
@@ -191,12 +195,12 @@ def _given(word: str) -> Question:
     return Question([one.checked() for one in named], nodes)
 
 
-def _made(word: str, gpu: Gpu, precision: str, library: Path | None) -> Question:
+def _made(word: str, gpu: Gpu, precision: str, library: Path | None, backend: str) -> Question:
     model = models.find(word)
     facts = model_facts.read(model.path.read_bytes(), model.name)
     with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as folder:
         options = plans.Options(
-            target=gpu.target, precision=precision, backend="gles", out=str(Path(folder) / "made.quadra")
+            target=gpu.target(backend), precision=precision, backend=backend, out=str(Path(folder) / "made.quadra")
         )
         paths = plans.make(word, options, library)
         made = [named_plans.of_file(path).checked() for path in paths]

@@ -37,6 +37,7 @@ class Driver:
     folder: Path
     device: str = "FD740"
     version: str = "26"
+    more: tuple[str, ...] = ()
 
     def command(self, files):
         return [sys.executable, self.folder / "driver.py", self.folder / "asked", self.device, *files]
@@ -53,13 +54,13 @@ class Driver:
 def driver(tmp_path, monkeypatch):
     one = Driver(tmp_path)
     (tmp_path / "driver.py").write_text(_DRIVER)
-    monkeypatch.setattr(phone_compilers, "require", lambda vendor: one)
+    monkeypatch.setattr(phone_compilers, "require", lambda vendor, api: one)
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path / "tools"))
     return one
 
 
 def ask(*texts):
-    return [(said.end, said.words) for said in compilers.ask(GPU, texts, lambda line: None)[1]]
+    return [(said.end, said.words) for said in compilers.ask(GPU, "gles", texts, lambda line: None)[1]]
 
 
 def test_words_come_in_the_order_of_the_texts(driver):
@@ -78,7 +79,7 @@ def test_another_version_or_gpu_is_asked_anew(driver):
     driver.version = "27"
     ask("a")
     driver.device = "FD630"
-    assert compilers.ask(named("adreno-630")[0], ["a"], lambda line: None)[1][0].words == "said: a on 630"
+    assert compilers.ask(named("adreno-630")[0], "gles", ["a"], lambda line: None)[1][0].words == "said: a on 630"
     assert driver.asked() == ["a", "a", "a"]
 
 
@@ -122,7 +123,7 @@ def test_who_stops_does_not_wait_for_the_compilers(driver):
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        compilers.ask(GPU, ["a", "b", "c", "d", "hang"], stop)
+        compilers.ask(GPU, "gles", ["a", "b", "c", "d", "hang"], stop)
     assert time.monotonic() - began < 30.0
 
 

@@ -23,10 +23,28 @@ def text(body, *names):
     )
 
 
+def opencl_text(body, *names):
+    """The same kernel in OpenCL's language, as the delegate writes it."""
+    numbers = "".join(f", int {name}" for name in names)
+    return (
+        "#define GLOBAL_X global_x\n#define LOCAL_X ((int)get_local_id(0))\n#define GROUP_X (global_x / (int)get_local_size(0))\n"
+        "static inline int other(int n) { for (int i = 0; i < n; ++i) { n += i; } return n; }\n"
+        "__kernel __attribute__((reqd_work_group_size(8, 4, 1)))\n"
+        f"void k_1(__global const float4* restrict src_data{numbers}) {{\n"
+        f"const int global_x = get_global_id(0), global_y = get_global_id(1);\n__local float4 part[32];\n{body}}}\n"
+    )
+
+
 def counts(body, parents, shape=(8, 4, 1), **numbers):
     """Executions of each loop of a machine code whose loops have these parents."""
     trips = loop_trips.of(text(body, *numbers), dispatch(shape, **numbers))
     return loop_trips.executions(trips, parents)
+
+
+def opencl_counts(body, parents, shape=(8, 4, 1), **numbers):
+    one = dispatch(shape, **numbers)
+    one.args.insert(0, Arg("Buffer", False, "Memory", 0, 0, 0.0))
+    return loop_trips.executions(loop_trips.of(opencl_text(body, *numbers), one), parents)
 
 
 NEST = "for (int j = 0; j < m; ++j) { for (int i = 1; i < n; i += 2) { a += b; } }"
@@ -34,6 +52,25 @@ NEST = "for (int j = 0; j < m; ++j) { for (int i = 1; i < n; i += 2) { a += b; }
 
 def test_nested_loops_multiply():
     assert counts(NEST, [-1, 0, 1], m=3, n=6) == [32, 96, 288]
+
+
+@pytest.mark.parametrize(
+    ("body", "parents"),
+    [
+        (NEST, [-1, 0, 1]),
+        (f"if (GLOBAL_X * 2 >= m) {{ return; }}\n{NEST}", [-1, 0, 1]),
+        ("for (int i = LOCAL_X; i < n + GROUP_X; i += 2) { a += b; }", [-1, 0]),
+        ("int end = (int)(n) * (uint)m; for (int i = 0; i < end; i += 2) { a += b; }", [-1, 0]),
+    ],
+)
+def test_opencls_texts_are_counted_as_opengl_ess(body, parents):
+    found = opencl_counts(body, parents, m=3, n=6)
+    assert found == counts(body.replace("(int)", "int").replace("(uint)", ""), parents, m=3, n=6) and None not in found
+
+
+def test_opencls_text_with_other_numbers_than_its_dispatch_is_not_known():
+    few = dispatch(m=3)
+    assert loop_trips.executions(loop_trips.of(opencl_text(NEST, "m", "n"), few), [-1, 0, 1]) == [32, None, None]
 
 
 def test_work_items_outside_of_the_grid_do_not_count():

@@ -26,6 +26,19 @@ def test_the_figures_are_the_compilers_own(kind, figures):
     assert (found.instructions, found.registers, found.threads, found.spills, found.fills) == (*figures, 0, 0)
 
 
+def test_opencls_figures_stand_behind_the_listing():
+    found = of("adreno", _WORDS["adreno_opencl"])
+    assert (found.instructions, found.registers, found.threads, found.spills, found.fills) == (106, 6, 16, 0, 0)
+    assert [loop.parent for loop in found.loops] == [-1, 0, 1]
+    assert [(loop.work["reads"], loop.work["writes"]) for loop in found.loops] == [(0, 1), (0, 0), (2, 0)]
+
+
+def test_opencls_spills_are_counted_in_the_listing():
+    words = _WORDS["adreno_opencl"].replace("MESA: info: nop\n", "MESA: info: stp.u32 p[r2.x], r12.x, 1\n", 1)
+    assert words != _WORDS["adreno_opencl"]
+    assert of("adreno", words).spills == 1
+
+
 @pytest.mark.parametrize("kind", ["adreno", "bifrost", "valhall"])
 def test_one_loop_lies_in_the_other(kind):
     assert [loop.parent for loop in of(kind).loops] == [-1, 0, 1]

@@ -25,7 +25,7 @@ def says(monkeypatch):
     """Lets the compiler say something of each text."""
 
     def it(*said):
-        monkeypatch.setattr(compilers, "ask", lambda gpu, texts, show: ("26.1", list(said)))
+        monkeypatch.setattr(compilers, "ask", lambda gpu, api, texts, show: ("26.1", list(said)))
 
     return it
 
@@ -127,11 +127,18 @@ def test_what_cannot_be_done_is_told(words, sentence, tmp_path, monkeypatch, cap
     assert sentence in capsys.readouterr().err
 
 
-def test_a_plan_in_opencls_language_is_refused(tmp_path, monkeypatch, capsys):
+def test_malis_compiler_is_not_asked_about_opencl(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(phone_compilers, "installed", lambda vendor: object())
     file = plans.write(plans.PLAN, tmp_path / "plan.quadra")
-    assert command_line.main(["analyse", str(file), "--gpu", "adreno-630"]) == 2
-    assert "OpenCL's language" in capsys.readouterr().err
+    for words in ([str(file)], ["m.tflite", "--backend", "opencl"]):
+        assert command_line.main(["analyse", *words, "--gpu", "mali-g610"]) == 73
+        said = capsys.readouterr().err
+        assert "compiler for Mali GPUs about OpenCL" in said and "--backend gles" in said
+
+
+def test_an_unknown_backend_is_refused(capsys):
+    assert command_line.main(["analyse", "m.tflite", "--backend", "auto"]) == 2
+    assert "'auto' is not one of gles, opencl" in capsys.readouterr().err
 
 
 def test_a_models_convolution_and_a_plan_of_it(library, tmp_path, monkeypatch, capsys):
@@ -150,6 +157,14 @@ def test_a_models_convolution_and_a_plan_of_it(library, tmp_path, monkeypatch, c
     for one in json.loads(figures_file.read_text()):
         assert one["complete"] and one["target"] == f"{one['gpu']}-gles"
         assert one["model_multiply_adds"] == one["executed"]["multiply_adds"] == 16 * 16 * 8 * 8
+    opencl = command_line.main(["analyse", str(path), *words, "--backend", "opencl"])
+    if opencl == 0:  # else Rusticl is not installed
+        assert "adreno-740, OpenCL, f32" in capsys.readouterr().out
+        for one in json.loads(figures_file.read_text()):
+            assert one["complete"] and (one["api"], one["target"]) == ("opencl", "adreno-640")
+            assert one["model_multiply_adds"] == one["executed"]["multiply_adds"]
+    else:
+        assert opencl == 73 and "drivers --fetch rusticl-26" in capsys.readouterr().err
     plan_file = tmp_path / "p.quadra"
     to = ["--target", "adreno-740-gles", "--out", str(plan_file), "--library", str(library)]
     assert command_line.main(["plan", "make", str(path), *to]) == 0
