@@ -219,9 +219,13 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   for (int i = 0; i < 2; ++i) lower(&target->max_image2d[i], device.max_image2d[i]);
   target->supports_images = target->supports_images && device.supports_images;
   if (!target->supports_images) target->storage = Storage::kBuffer;
-  if (device.api != Api::kGles) return;
-  target->vector_width = 4;  // the language has no wider vectors
   lower(&target->max_image_buffer_width, device.max_image_buffer_width);
+  if (device.api != Api::kGles) {
+    target->reads_buffers_as_images =
+        target->reads_buffers_as_images && same_api && target->max_image_buffer_width > 0;
+    return;
+  }
+  target->vector_width = 4;  // the language has no wider vectors
   if (same_api) {
     // A target of this API says itself what its texts are to be like.
     target->reads_buffers_as_images =

@@ -64,7 +64,7 @@ struct GpuInfo {
   // Loop iterations, of all work-items together, that it surely does in a second: what one dispatch
   // may have at most, for watchdogs end those that take long.
   int64_t trips_per_second = 30'000'000;
-  bool reads_buffers_as_images = false;  // OpenGL ES: through images of one row of texels
+  bool reads_buffers_as_images = false;  // through images of one row of texels
   int flat_group = 0;  // OpenGL ES: work-items in one row, in groups of so many; 0: in three axes
   bool has_timer_queries =
       false;  // OpenGL ES: the driver measures; else each dispatch is waited for

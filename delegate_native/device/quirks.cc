@@ -29,8 +29,8 @@ const std::vector<Quirk>& Quirks() {
       // numbers at once and makes floats of halves.
       {"storage_blocks_are_read_slowly",
        [](const GpuInfo& info) {
-         return Contains(info.device_name, "llvmpipe") ||
-                (info.api == Api::kGles && info.vendor == "qualcomm");
+         const bool is_llvmpipe = info.api == Api::kGles && Contains(info.device_name, "llvmpipe");
+         return is_llvmpipe || info.vendor == "qualcomm";
        },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
       // llvmpipe computes lanes along x together, and idle ones cost as much as busy ones.

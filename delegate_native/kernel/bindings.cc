@@ -20,9 +20,9 @@ class Binder {
   Binder(const Dialect& dialect, Bindings* bindings) : dialect_(dialect), bindings_(bindings) {}
 
   // A buffer: as an image of one row while there are units for that, else as a storage block.
-  View Buffer(bool read, int64_t texels, int width, Cell cell) {
-    const bool row =
-        read && bindings_->image_units < dialect_.image_units && texels <= dialect_.max_row_texels;
+  View Buffer(bool may_be_row, int64_t texels, int width, Cell cell) {
+    const bool row = may_be_row && bindings_->image_units < dialect_.image_units &&
+                     texels <= dialect_.max_row_texels;
     ++(row ? bindings_->image_units : bindings_->storage_blocks);
     if (!row) return View::kMemory;
     if (cell == Cell::kInt) return width == 1 ? View::kTexelsInt : View::kTexelsInt4;
@@ -63,14 +63,17 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
     const bool read = desc.tensors[i].access == Access::kRead;
     ++(read ? bindings.texture_units : bindings.image_units);
   }
+  // OpenCL's tensors have memory that callers may replace, so they stay buffers.
+  const bool is_gles = dialect.language == Language::kGles;
   Binder binder(dialect, &bindings);
   for (size_t i = 0; i < layouts.size(); ++i) {
     const bool image = layouts[i].kind == Kind::kSlicesImage2d;
     const int width = desc.tensors[i].dense ? 1 : 4;
     bindings.tensors.push_back(
         image ? View::kMemory
-              : binder.Buffer(desc.tensors[i].access == Access::kRead, TexelsOf(layouts[i], width),
-                              width, layouts[i].is_int() ? Cell::kInt : layouts[i].cell));
+              : binder.Buffer(is_gles && desc.tensors[i].access == Access::kRead,
+                              TexelsOf(layouts[i], width), width,
+                              layouts[i].is_int() ? Cell::kInt : layouts[i].cell));
   }
   int64_t joined_texels = 0;
   for (int i : bindings.joined) joined_texels += desc.constants[static_cast<size_t>(i)].floats / 4;
@@ -78,8 +81,9 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
     const ConstantArg& constant = desc.constants[i];
     const Cell cell = constant.CellOf(StoresHalf(dialect.precision));
     if (!Holds(bindings.joined, i)) {
+      const bool may_be_row = is_gles || (constant.width == 4 && !constant.ints);
       bindings.constants.push_back(
-          binder.Buffer(true, constant.floats / constant.width, constant.width, cell));
+          binder.Buffer(may_be_row, constant.floats / constant.width, constant.width, cell));
     } else if (static_cast<int>(i) == bindings.joined[0]) {
       bindings.constants.push_back(binder.Buffer(true, joined_texels, 4, cell));
     } else {

@@ -1,5 +1,4 @@
-// How the kernels of OpenGL ES get at buffers and images, and what of the device's units that
-// takes.
+// How kernels get at buffers and images, and what of the device's units that takes in OpenGL ES.
 #ifndef QUADRA_KERNEL_BINDINGS_H_
 #define QUADRA_KERNEL_BINDINGS_H_
 

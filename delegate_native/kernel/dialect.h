@@ -18,8 +18,9 @@ namespace quadra {
 struct Dialect {
   Language language = Language::kOpenCl;
   Precision precision = Precision::kF32;
-  // OpenGL ES: how many buffers and written images of a kernel may be images, so that buffers are
-  // read as images of one row, and how long such a row may be. 0: buffers are storage blocks.
+  // How many buffers of a kernel may be images, so that they are read as images of one row, and how
+  // long such a row may be. OpenGL ES: written images are among them; OpenCL: constants alone may.
+  // 0: none.
   int image_units = 0;
   int64_t max_row_texels = 0;
   // OpenGL ES: work-items lie in one row of groups of this many, and the text finds its x, y, z
@@ -48,7 +49,8 @@ struct TensorLayout {
 
 // One argument of the rendered kernel, in order.
 struct RenderedArg {
-  enum class Kind { kTensor, kConstant, kInt, kFloat };
+  // kFirstTexel: where in its memory's row of texels the constant `index` begins.
+  enum class Kind { kTensor, kConstant, kFirstTexel, kInt, kFloat };
   // How the kernel sees a buffer: as memory, or as an image of one row of four floats, halfs or
   // ints, or of single floats or ints.
   enum class View { kMemory, kTexelsFloat4, kTexelsHalf4, kTexelsFloat, kTexelsInt4, kTexelsInt };

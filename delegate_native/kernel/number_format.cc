@@ -8,6 +8,7 @@ namespace {
 // A parameter of an OpenCL kernel.
 constexpr const char* kPointer = QUADRA_TEXT("__global ${read:,const }$stored* restrict $t_data");
 constexpr const char* kClImage = QUADRA_TEXT("__${read:write,read}_only image2d_t $t_data");
+constexpr const char* kClRow = QUADRA_TEXT("__read_only image1d_buffer_t $t_data");
 constexpr const char* kBlock = QUADRA_TEXT(
     "layout(std430, binding = $n) ${read:writeonly,readonly} buffer $t_block { "
     "$stored $t_data[]; };\n");
@@ -40,6 +41,9 @@ const NumberFormat kOpenCl[] = {
     {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", "int($t_data[$i])"},
     {P::kF32, M::kWideBuffer, C::kHalf, kPointer, "half",
      QUADRA_TEXT("vload_half$lanes($i, $t_data)")},
+    {P::kF32, M::kTexelRow, C::kFloat, kClRow, "", kReadImage},
+    {P::kF32, M::kTexelRow, C::kHalf, kClRow, "", kReadImage, "", "", "",
+     "read_imageh($t_data, $i)"},
     {P::kF32, M::kImage, C::kFloat, kClImage, "", kReadImage,
      QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), "(int2)($pixel)", "(P)"},
     {P::kF32, M::kImage, C::kHalf, kClImage, "", kReadImage,

@@ -145,7 +145,7 @@ void Renderer::DeclareTensor(size_t i) {
   const bool slices = !tensor.dense, read = tensor.access == Access::kRead;
   const bool lies_dense = slices && layout.kind == Kind::kDenseBuffer;
   const bool is_image = layout.kind == Kind::kSlicesImage2d;
-  const View view = ViewOf(bindings_.tensors[i]);
+  const View view = bindings_.tensors[i];
   const Argument arg = ArgumentOf(tensor.name, view, is_image, layout.cell, slices ? 4 : 1,
                                   slices && !lies_dense, read);
   const NumberFormat& format = arg.format;
@@ -179,7 +179,7 @@ void Renderer::DeclareConstant(size_t i) {
   const std::vector<int>& joined = bindings_.joined;
   const auto at = std::find(joined.begin(), joined.end(), static_cast<int>(i));
   const bool is_behind = at != joined.end() && at != joined.begin();
-  const View view = ViewOf(bindings_.constants[i]);
+  const View view = bindings_.constants[i];
   const Argument arg =
       ArgumentOf(is_behind ? desc_.constants[static_cast<size_t>(joined[0])].name : constant.name,
                  view, false, constant.CellOf(StoresHalf(dialect_.precision)), constant.width,
@@ -193,6 +193,14 @@ void Renderer::DeclareConstant(size_t i) {
     DeclareInt(constant.name + "_first", static_cast<int>(before));
   } else {
     AddArgument(RenderedArg::Kind::kConstant, i, view, arg);
+  }
+  // Some drivers make no image of a part of a buffer.
+  if (dialect_.language == Language::kOpenCl && view != View::kMemory) {
+    index = "(I) + " + constant.name + "_first";
+    DeclareNumber(constant.name + "_first", false);
+    RenderedArg first = out_.args.back();
+    first.kind = RenderedArg::Kind::kFirstTexel;
+    out_.args.push_back(first);
   }
   Define(constant.name, "read_$t(I)", Fill(arg, arg.format.read, index.c_str()));
   DefineMedium(arg, constant.name, "read_medium_$t(I)", index.c_str());

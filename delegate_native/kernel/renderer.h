@@ -79,10 +79,6 @@ class Renderer {
     MemoryKind memory;
     const NumberFormat& format;
   };
-  // A buffer of OpenCL is never an image of one row.
-  View ViewOf(View bound) const {
-    return dialect_.language == Language::kGles ? bound : View::kMemory;
-  }
   Argument ArgumentOf(const std::string& name, View view, bool is_image, Cell cell, int width,
                       bool slices, bool read) const;
   // A text of its format, where an element's place is `at`.

@@ -183,7 +183,10 @@ Dialect KernelContext::DialectOf() const {
   // Where half arithmetic is none, only storage is half.
   const bool no_half = ComputesHalf(precision) && !computes_half();
   dialect.precision = no_half ? Precision::kF32F16 : precision;
-  if (gpu->reads_buffers_as_images) {
+  // A row shows all of a buffer in OpenCL, in OpenGL ES a part.
+  const bool fits = gpu->api == Api::kGles ||
+                    gpu->max_image_buffer_width >= gpu->max_buffer_bytes / 8;  // of halfs
+  if (gpu->reads_buffers_as_images && fits) {
     dialect.image_units = gpu->max_image_units;
     dialect.max_row_texels = gpu->max_image_buffer_width;
   }

@@ -140,6 +140,13 @@ class Writer {
                             layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]), 0,
                             0.0f);
           break;
+        case RenderedArg::Kind::kFirstTexel: {
+          const int region = layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]);
+          const int bytes = arg.view == RenderedArg::View::kTexelsHalf4 ? 8 : 16;
+          const auto first = static_cast<int>(layout_.OffsetOf(region) / bytes);
+          args.emplace_back(fb::ArgKind_Int, false, fb::View_Memory, 0, first, 0.0f);
+          break;
+        }
         case RenderedArg::Kind::kInt:
           args.emplace_back(fb::ArgKind_Int, false, fb::View_Memory, 0, arg.i, 0.0f);
           break;

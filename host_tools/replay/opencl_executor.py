@@ -14,6 +14,14 @@ from host_tools.replay import executor
 _SIMULATOR = "Oclgrind"
 _COMMON = "run_kernel"  # as there: a driver that kept what it compiled knows the text
 _CHANNEL = {"Float": "FLOAT", "Half": "HALF_FLOAT", "Int": "SIGNED_INT32"}
+# Of a view: channels, their type, bytes of a texel.
+_ROWS = {
+    "TexelsFloat4": ("RGBA", "FLOAT", 16),
+    "TexelsHalf4": ("RGBA", "HALF_FLOAT", 8),
+    "TexelsFloat": ("R", "FLOAT", 4),
+    "TexelsInt4": ("RGBA", "SIGNED_INT32", 16),
+    "TexelsInt": ("R", "SIGNED_INT32", 4),
+}
 _LOG_LETTERS = 4000
 _PRAGMA = r"#\s*pragma\s+OPENCL\s+EXTENSION\s+(\w+)\s*:\s*(?:enable|require)"
 
@@ -41,6 +49,7 @@ class OpenClExecutor:
             executor.check_size(parts, self._device.global_mem_size)
             self._memory = [self._make_buffer(i, buffer) for i, buffer in enumerate(plan.buffers)]
             self._parts: dict[Region, Memory] = {}
+            self._rows: dict[tuple[int, str], cl.Image] = {}
             built = [_build(self._context, self._device, program) for program in plan.programs]
             self._kernels = [self._prepare(d, *built[d.program]) for d in plan.dispatches]
         except cl.Error as error:
@@ -154,6 +163,19 @@ class OpenClExecutor:
                 self._parts[region] = whole.get_sub_region(region.offset, region.bytes)
         return self._parts[region]
 
+    def _row(self, index: int, view: str) -> cl.Image:
+        """A buffer of constants as an image of one row."""
+        if (index, view) not in self._rows:
+            buffer, whole = self.plan.buffers[index], self._memory[index]
+            whole = self._make_memory(buffer.bytes, buffer.data) if whole is None else whole
+            order, channel, size = _ROWS[view]
+            layout = cl.ImageFormat(getattr(cl.channel_order, order), getattr(cl.channel_type, channel))
+            shape = (buffer.bytes // size,)
+            self._rows[index, view] = cl.create_image(
+                self._context, cl.mem_flags.READ_ONLY, layout, shape=shape, buffer=whole
+            )
+        return self._rows[index, view]
+
     def _place(self, tensor: Tensor) -> tuple[Memory, int]:
         """Where a tensor lies: memory, and bytes from its beginning."""
         whole = self._memory[tensor.buffer]
@@ -184,7 +206,9 @@ class OpenClExecutor:
         made: list[tuple[str, Value]] = []
         for arg in dispatch.args:
             if arg.kind == "Buffer":
-                made.append((arg.kind, self._part(self.plan.region(arg))))
+                region = self.plan.region(arg)
+                in_memory = arg.view == "Memory"
+                made.append((arg.kind, self._part(region) if in_memory else self._row(region.buffer, arg.view)))
             else:
                 made.append((arg.kind, np.int32(arg.int_value) if arg.kind == "Int" else np.float32(arg.float_value)))
         return made

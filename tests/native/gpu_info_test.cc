@@ -216,10 +216,10 @@ TEST(Decide, DriversAreFlushedAsOftenAsPublishedDelegatesDo) {
   EXPECT_EQ(every(R"("vendor": "arm", "flush_every": 3)"), 3);
 }
 
-TEST(Quirks, AdrenoReadsBuffersAsImagesUnderOpenGlEs) {
+TEST(Quirks, AdrenoReadsBuffersAsImages) {
   const std::string adreno = R"("vendor": "qualcomm", "max_image_buffer_width": 65536)";
   EXPECT_TRUE(Parsed(R"({"api": "gles", )" + adreno + "}").reads_buffers_as_images);
-  EXPECT_FALSE(Parsed("{" + adreno + "}").reads_buffers_as_images);
+  EXPECT_TRUE(Parsed("{" + adreno + "}").reads_buffers_as_images);
   EXPECT_FALSE(Parsed(R"({"api": "gles", "vendor": "qualcomm"})").reads_buffers_as_images);
 }
 

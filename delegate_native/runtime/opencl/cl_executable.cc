@@ -37,7 +37,7 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
                             const fb::Arg& arg) {
   cl_int code = CL_SUCCESS;
   if (arg.kind() == fb::ArgKind_Buffer) {
-    code = memory_.SetArg(kernel, index, arg.index());
+    code = memory_.SetArg(kernel, index, arg);
   } else if (arg.kind() == fb::ArgKind_Int) {
     const cl_int value = arg.int_value();
     code = cl_.SetKernelArg(kernel, index, sizeof(value), &value);

@@ -5,8 +5,28 @@
 #include <utility>
 
 namespace quadra {
+namespace {
+
+struct RowFormat {
+  cl_image_format format;
+  size_t bytes;  // of a texel
+};
+
+RowFormat FormatOf(fb::View view) {
+  switch (view) {
+    case fb::View_TexelsHalf4: return {{CL_RGBA, CL_HALF_FLOAT}, 8};
+    case fb::View_TexelsFloat: return {{CL_R, CL_FLOAT}, 4};
+    case fb::View_TexelsInt4: return {{CL_RGBA, CL_SIGNED_INT32}, 16};
+    case fb::View_TexelsInt: return {{CL_R, CL_SIGNED_INT32}, 4};
+    default: return {{CL_RGBA, CL_FLOAT}, 16};
+  }
+}
+
+}  // namespace
+
 // NVIDIA's driver crashes where a part is released before one that was made later and lies in it.
 ClPlanMemory::~ClPlanMemory() {
+  rows_.clear();
   while (!parts_.empty()) parts_.pop_back();
 }
 
@@ -106,11 +126,35 @@ bool ClPlanMemory::IsPorts(unsigned buffer) const {
   return is;
 }
 
-cl_int ClPlanMemory::SetArg(cl_kernel kernel, cl_uint index, int region) {
-  const auto at = static_cast<unsigned>(region);
+// Its memory is never a caller's: only constants are seen so.
+cl_int ClPlanMemory::FindRow(unsigned buffer, fb::View view, cl_mem* row) {
+  for (const Row& known : rows_) {
+    if (known.buffer == buffer && known.view == view) *row = known.image.get();
+  }
+  if (*row) return CL_SUCCESS;
+  const RowFormat format = FormatOf(view);
+  cl_image_desc desc = {};
+  desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  desc.image_width = static_cast<size_t>(plan_.buffers()->Get(buffer)->bytes()) / format.bytes;
+  desc.buffer = At(buffer);
+  cl_int code = CL_SUCCESS;
+  *row = cl_.CreateImage(context_.context.get(), 0, &format.format, &desc, nullptr, &code);
+  if (!*row) return code == CL_SUCCESS ? CL_INVALID_MEM_OBJECT : code;
+  rows_.push_back({buffer, view, ClHandle<cl_mem>(*row, cl_.ReleaseMemObject)});
+  return code;
+}
+
+cl_int ClPlanMemory::SetArg(cl_kernel kernel, cl_uint index, const fb::Arg& arg) {
+  const auto at = static_cast<unsigned>(arg.index());
   const auto buffer = static_cast<unsigned>(plan_.regions()->Get(at)->buffer());
-  if (IsPorts(buffer)) uses_.push_back({buffer, kernel, index});
-  cl_mem memory = callers_[buffer] ? callers_[buffer] : parts_[at] ? parts_[at].get() : At(buffer);
+  cl_mem memory = nullptr;
+  if (arg.view() != fb::View_Memory) {
+    const cl_int code = FindRow(buffer, arg.view(), &memory);
+    if (code != CL_SUCCESS) return code;
+  } else {
+    if (IsPorts(buffer)) uses_.push_back({buffer, kernel, index});
+    memory = callers_[buffer] ? callers_[buffer] : parts_[at] ? parts_[at].get() : At(buffer);
+  }
   return cl_.SetKernelArg(kernel, index, sizeof(cl_mem), static_cast<void*>(&memory));
 }
 

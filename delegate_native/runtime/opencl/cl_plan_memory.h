@@ -20,8 +20,8 @@ class ClPlanMemory {
   ~ClPlanMemory();
 
   Status Make(const PlanWeights& weights);
-  // The argument is the region; where it is all of a port's own buffer it changes with that.
-  cl_int SetArg(cl_kernel kernel, cl_uint index, int region);
+  // The argument is a region; where that is all of a port's own buffer it changes with that.
+  cl_int SetArg(cl_kernel kernel, cl_uint index, const fb::Arg& arg);
   // That kernel, of which arguments were set last, goes before any other does.
   void Forget(cl_kernel kernel);
 
@@ -50,6 +50,13 @@ class ClPlanMemory {
     cl_uint arg;
   };
 
+  // A buffer as an image of one row.
+  struct Row {
+    unsigned buffer;
+    fb::View view;
+    ClHandle<cl_mem> image;
+  };
+
   // Other plans may have it, too.
   using Memory = std::shared_ptr<ClHandle<cl_mem>>;
 
@@ -57,6 +64,7 @@ class ClPlanMemory {
   Status MakeWeights(const fb::Buffer& buffer, Weights* weights, Memory* made);
   Status MakeImage(const fb::Buffer& buffer, Memory* made);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
+  cl_int FindRow(unsigned buffer, fb::View view, cl_mem* row);
   cl_mem At(size_t buffer) const { return buffers_[buffer] ? buffers_[buffer]->get() : nullptr; }
   bool IsPorts(unsigned buffer) const;
   Status WrapHostMemory(PlanPort* port, void* callers);
@@ -73,6 +81,7 @@ class ClPlanMemory {
   std::unique_ptr<ClHostMemory> host_;
   std::vector<Memory> buffers_;          // parallel to plan.buffers
   std::vector<ClHandle<cl_mem>> parts_;  // parallel to plan.regions; none for a whole buffer
+  std::vector<Row> rows_;                // that kernels have as arguments
   Ports<PlanPort> ports_;
   std::vector<cl_mem> callers_;  // parallel to plan.buffers: what is in their place; null: nothing
   std::vector<Use> uses_;
