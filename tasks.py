@@ -331,11 +331,12 @@ _RUN_HELP = {
     "float32_nodes": "With f32_f16 and f16: nodes of the model that stay in float32, by index: 12-14,20 (default: none).",
     "options": "More options of the delegate, as self_check=1,tuning=fast: docs/options.md (default: none).",
     "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
-    "image": "A picture for the model's input (default: random values).",
+    "image": "A picture for the model's input, or with `run` a folder of pictures, judged together (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
     "seed": "Seed of the random values.",
     "inputs": "A folder with an array for each of the model's inputs: NAME.npy, or 000.npy, 001.npy, …; those of a signature"
-    " may be in a folder of its name there (default: random values).",
+    " may be in a folder of its name there. Or an .npz file; or with `run` a folder of such folders and files, judged together"
+    " (default: random values).",
     "signature": "Only this signature of the model (default: each of several).",
     "size": "The shape of an input whose sizes are free, NAME=1x64x48x3; may be repeated (default: the model's own).",
     "runs": "Timed inferences of each runtime.",
@@ -360,13 +361,17 @@ _RUN_HELP = {
     "json": "Print one JSON document instead of the tables, also when the run fails: docs/run_folder.md.",
     "max_error": "Fail (status 1) if the largest error of an output exceeds this share of its range, e.g. 0.001; outputs are then"
     " judged by it alone (default: the usual tolerance).",
+    "tolerance": "NAME=ABS,REL: each number of this output may be off by ABS, in its own unit, plus REL times the CPU's number;"
+    " without NAME= of all others; may be repeated (default: the usual tolerance).",
+    "metric": "Also measure top1, top5, iou (of an output: top1:NAME), or FILE.py:FUNCTION(outputs, cpu_outputs, name); with"
+    " =LEAST or =LEAST..MOST fail (status 1) if its mean over the inputs is outside; may be repeated (default: none).",
     "max_ms": "Fail (status 1) if an inference takes longer, in ms: the headline's median (default: no limit).",
     "max_cpu_nodes": "Fail (status 1) if more nodes stay on the CPU (default: no limit).",
     "junit": "Also write the results into this file, as JUnit XML (default: none).",
 }
 
 
-@task(help=_RUN_HELP, iterable=["size"])
+@task(help=_RUN_HELP, iterable=["size", "tolerance", "metric"])
 def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
@@ -374,6 +379,7 @@ def run(
     float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
     signature: str = "", size: list[str] | None = None, same: str = "", driver: str = "", json: bool = False,
     max_error: float = 0.0, max_ms: float = 0.0, max_cpu_nodes: int = -1, junit: str = "",
+    tolerance: list[str] | None = None, metric: list[str] | None = None,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -395,8 +401,8 @@ def run(
             **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, max_error=max_error, **from_arguments.same_counts(same), **from_arguments.destination(on),
-        ) for entry in from_arguments.entries(model, signature, size or [])]  # fmt: skip
+            route=via, max_error=max_error, metrics=metric or [], **from_arguments.same_counts(same), **from_arguments.destination(on),
+        ) for entry in from_arguments.entries(model, signature, size or [], tolerance or [])]  # fmt: skip
         return specs, where.parse(on, _file(library), _file(apk), via)
 
     limits = Limits(max_ms or None, max_cpu_nodes if max_cpu_nodes >= 0 else None)
@@ -540,19 +546,33 @@ def advise(
 _ONE_RUN = {"run": "`latest` (default), the id of a run or a prefix of it, a model (its newest run), or a path."}
 
 
-@task(help={**_ONE_RUN, "json": "Print one JSON document instead of the table: docs/run_folder.md."})
-def compare(c: Context, run: str = "latest", json: bool = False) -> None:
+@task(
+    help={
+        **_ONE_RUN,
+        "tolerance": _RUN_HELP["tolerance"].replace("the usual tolerance", "those of the run"),
+        "metric": _RUN_HELP["metric"],
+        "json": "Print one JSON document instead of the table: docs/run_folder.md.",
+    },
+    iterable=["tolerance", "metric"],
+)
+def compare(
+    c: Context,
+    run: str = "latest",
+    tolerance: list[str] | None = None,
+    metric: list[str] | None = None,
+    json: bool = False,
+) -> None:
     """Judge a run's outputs against the CPU's again: largest error and where, NaN, infinity. Status 1: wrong."""
     from host_tools.base import json_text, terminal
-    from host_tools.judge import compare, judged
+    from host_tools.judge import rejudge
+    from host_tools.show import over_inputs_table
 
-    folder = _find_run(run)
-    found = compare.compare(folder)
+    found = rejudge.again(_find_run(run), tolerance or [], metric or [])
     if json:
-        print(json_text.text({"folder": folder.path, **found.to_json()}))
+        print(json_text.text(rejudge.to_json(found)))
     else:
-        compare.show(found, terminal.console())
-    judged.Judged(folder, found).check()
+        over_inputs_table.show_judged(found, terminal.console())
+    found.check()
 
 
 @task(

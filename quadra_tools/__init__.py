@@ -20,16 +20,18 @@ nothing by itself: `Result.ok` says it.
 
 from host_tools.base.errors import DeviceError, JudgementFailed, Misuse, QuadraError, RunFailed, ToolMissing
 from quadra_tools._api import bench, compare, devices, run, support
-from quadra_tools._results import Bench, Device, Node, Output, Result, Support, Times
+from quadra_tools._results import Bench, Device, Measured, Node, Output, OverInputs, Result, Support, Times
 
 __all__ = [
     "Bench",
     "Device",
     "DeviceError",
     "JudgementFailed",
+    "Measured",
     "Misuse",
     "Node",
     "Output",
+    "OverInputs",
     "QuadraError",
     "Result",
     "RunFailed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,11 @@ from quadra_tools._results import Bench, Device, Result, Support, device_of, nod
 if TYPE_CHECKING:
     import numpy as np
 
+    from host_tools.judge.own_metrics import Metric
+
 File = str | PathLike[str]
+Arrays = Mapping[str, "np.ndarray"] | Sequence["np.ndarray"]  # of one input
+Metrics = Sequence[str | Callable[[Mapping[str, "np.ndarray"], Mapping[str, "np.ndarray"], str], float]]
 Precision = Literal["f32", "f32_f16", "f16"]
 
 
@@ -25,7 +29,7 @@ def run(
     *,
     backend: Literal["auto", "opencl", "gles"] = "auto",
     precision: Precision = "f32",
-    inputs: File | Mapping[str, np.ndarray] | Sequence[np.ndarray] | None = None,
+    inputs: File | Arrays | Iterable[Arrays] | None = None,
     image: File | None = None,
     range: tuple[float, float] | None = None,
     seed: int = 1,
@@ -47,13 +51,16 @@ def run(
     timeout_s: float = 300.0,
     library: File | None = None,
     apk: File | None = None,
+    tolerances: Mapping[str, tuple[float, float]] | None = None,
+    metrics: Metrics = (),
 ) -> Result:
     """Runs a model with the delegate at one place, judges every output against the CPU's, times it, writes a run folder.
 
     model: a path, or a name of `quadra models`. on: host, this machine; a device's serial; any, the first that is free; jvm or
     virtual in a clone. inputs: an array for each of the model's inputs, by name or in the model's order, of its type and shape;
-    or a folder of .npy files; None: random values from `seed`. image: a picture for the one picture input, resized to it, its
-    0..255 scaled to `range` (None: what the model expects); range is also that of random values. signature: which of several;
+    or a folder of .npy files, or an .npz file; None: random values from `seed`. Many inputs are judged together: a list or an
+    iterator of these, or a folder of folders and .npz files. image: a picture for the one picture input, or a folder of many,
+    resized to it, its 0..255 scaled to `range` (None: what the model expects); range is also that of random values. signature: which of several;
     a model with several needs it. size: the shapes of inputs whose sizes the model leaves free. max_error: outputs are right up
     to this largest error, relative to their range; 0: the usual tolerance. runs: timed inferences of each runtime. peers: other
     runtimes to time beside Quadra. options: more of the delegate's. cache: a folder for compiled models. library, apk: instead
@@ -79,9 +86,9 @@ def run(
                 image=fspath(image or ""), value_range=",".join(map(repr, range or ())), seed=seed, repetitions=runs,
                 threads=threads, deadline_s=float(timeout_s), peers=tuple(peers), profile=profile, cold=cold, arrays=arrays,
                 float32_nodes=float32_nodes, cache=fspath(cache or ""), options=more, api=api, route=via,
-                max_error=max_error, **from_arguments.destination(on),
+                max_error=max_error, metrics=[one for one in metrics if isinstance(one, str)], **from_arguments.destination(on),
             )
-            for entry in from_arguments.entries(fspath(model), signature, sizes)
+            for entry in from_arguments.entries(fspath(model), signature, sizes, _words(tolerances))
         ]  # fmt: skip
         if len(specs) != 1:
             names = ", ".join(spec.signature for spec in specs)
@@ -91,20 +98,30 @@ def run(
             named = ", ".join(place.name for place in places)
             raise Misuse(f"run on {on!r}", f"that is {len(places)} places", f"run on each: {named}")
         places[0].prepare(specs[0].peers)
-        judged = judged_runs.run_shown(specs[0], places[0], quiet)
+        judged = judged_runs.run_shown(specs[0], places[0], quiet, _functions(metrics))
     if specs[0].inputs.arrays:
         report.write(judged)  # its command names the run's own copy of the arrays now
     return result_of(judged)
 
 
-def compare(run: File | Result = "latest") -> Result:
-    """Judges a run again. run: a run folder, its id or a prefix of it, a model (its newest run), latest, or a Result."""
+def compare(
+    run: File | Result = "latest",
+    *,
+    tolerances: Mapping[str, tuple[float, float]] | None = None,
+    metrics: Metrics = (),
+) -> Result:
+    """Judges a run again. run: a run folder, its id or a prefix of it, a model (its newest run), latest, or a Result.
+
+    tolerances, metrics: as those of `run`; None and empty: the tolerances that it was judged by, and the metrics that it has.
+    """
     from host_tools.base import settings
-    from host_tools.judge import judged
+    from host_tools.judge import rejudge
     from host_tools.record import run_folder
 
     name = str(run.folder) if isinstance(run, Result) else fspath(run)
-    return result_of(judged.judge(run_folder.find(name, settings.read().runs_dir)))
+    named = [one for one in metrics if isinstance(one, str)]
+    folder = run_folder.find(name, settings.read().runs_dir)
+    return result_of(rejudge.again(folder, _words(tolerances), [*named, *_functions(metrics)]))
 
 
 def support(
@@ -165,18 +182,49 @@ def devices() -> list[Device]:
     return [device_of(one) for one in choice.found()]
 
 
+def _words(tolerances: Mapping[str, tuple[float, float]] | None) -> list[str]:
+    """As --tolerance has them."""
+    found = (tolerances or {}).items()
+    return [f"{name}{'=' if name else ''}{absolute!r},{relative!r}" for name, (absolute, relative) in found]
+
+
+def _functions(metrics: Metrics) -> list[Metric]:
+    """The metrics that are functions, under their names."""
+    from host_tools.judge.own_metrics import Metric
+
+    return [Metric(getattr(one, "__name__", "metric"), one) for one in metrics if not isinstance(one, str)]
+
+
 @contextlib.contextmanager
 def _folder_of(inputs: Any, model: str, signature: str) -> Iterator[str]:
-    """A folder with the arrays, as --inputs takes it; empty: there are none."""
+    """A folder with the arrays, as --inputs takes it; of many inputs with a folder for each. Empty: there are none."""
     if inputs is None or isinstance(inputs, (str, PathLike)):
         yield fspath(inputs or "")
         return
     import numpy as np
 
-    with tempfile.TemporaryDirectory(prefix="quadra-inputs-") as folder:
-        for index, array in enumerate(_in_order(inputs, model, signature)):
-            np.save(Path(folder) / f"{index:03d}.npy", np.asarray(array), allow_pickle=False)
-        yield folder
+    with tempfile.TemporaryDirectory(prefix="quadra-inputs-") as name:
+        folder = Path(name)
+        one = isinstance(inputs, Mapping) or (
+            isinstance(inputs, Sequence) and all(isinstance(array, np.ndarray) for array in inputs)
+        )
+        if one:
+            _save(inputs, folder, model, signature)
+        else:
+            count = -1
+            for count, each in enumerate(inputs):
+                (folder / f"{count:05d}").mkdir()
+                _save(each, folder / f"{count:05d}", model, signature)
+            if count < 0:
+                raise Misuse(f"give {model} its inputs", "there are none", "give an array for each input of the model")
+        yield name
+
+
+def _save(arrays: Any, folder: Path, model: str, signature: str) -> None:
+    import numpy as np
+
+    for index, array in enumerate(_in_order(arrays, model, signature)):
+        np.save(folder / f"{index:03d}.npy", np.asarray(array), allow_pickle=False)
 
 
 def _in_order(arrays: Any, model: str, signature: str) -> list[Any]:

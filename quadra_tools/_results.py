@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from host_tools.phone.adb.choice import Found
     from host_tools.record import schema
     from host_tools.record.printed import BenchDocument
+    from host_tools.record.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,48 @@ class Output:
     relative_error: float
     largest_error: float
     allowed: float
+    problem: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+
+@dataclass(frozen=True)
+class OverInputs:
+    """An output of a run over all its inputs; errors in the output's own unit.
+
+    quantiles: by share (0.5, 0.9, 0.99, 0.999), what so many numbers are off by at most. cosine: the least of all inputs. psnr_db:
+    infinite where all is equal. Of labels these are NaN or empty. relative_errors: by input, as `Output.relative_error`. wrong: the
+    names of the inputs with which it is wrong.
+    """
+
+    name: str
+    inputs: tuple[str, ...] = field(repr=False)
+    largest_error: float
+    mean_error: float
+    rms_error: float
+    quantiles: dict[float, float]
+    cosine: float
+    psnr_db: float
+    relative_errors: tuple[float, ...] = field(repr=False)
+    wrong: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric. mean, least, most: over the inputs. values: by the name of the input. problem: which limit it misses; empty: none."""
+
+    name: str
+    mean: float
+    least: float
+    most: float
+    values: dict[str, float] = field(repr=False)
     problem: str = ""
 
     @property
@@ -122,13 +165,39 @@ class Result:
         found = times.ratio(folder.read(schema.Timings), folder.read(schema.Verdicts), peer)
         return found.ratio if found and found.reliable else None
 
-    def array(self, output: int | str = 0) -> np.ndarray:
-        """The values of an output, by its index or its name, as Quadra computed them."""
-        return self._judged.folder.arrays("outputs")[self._index(output)]
+    @property
+    def over_inputs(self) -> tuple[OverInputs, ...]:
+        """Each output over all inputs, one or many; none if the CPU has no result to judge by."""
+        from host_tools.judge import over_inputs
 
-    def cpu_array(self, output: int | str = 0) -> np.ndarray:
+        judged = self._judged
+        if not judged.comparison:
+            return ()
+        found = judged.over or over_inputs.judge(judged.folder, judged.comparison, keep=False)
+        return tuple(_over_inputs_of(row, found.names) for row in found.outputs)
+
+    @property
+    def metrics(self) -> dict[str, Measured]:
+        """Those that were asked for, by name."""
+        found = self._judged.metrics
+        return {row.name: _measured(row, found.names) for row in found.metrics} if found else {}
+
+    def array(self, output: int | str = 0, input: int = 0) -> np.ndarray:
+        """The values of an output, by its index or its name, as Quadra computed them; input: which of many."""
+        return self._folder_of(input).arrays("outputs")[self._index(output)]
+
+    def cpu_array(self, output: int | str = 0, input: int = 0) -> np.ndarray:
         """The same as the CPU's interpreter computed them."""
-        return self._judged.folder.arrays("cpu_outputs")[self._index(output)]
+        return self._folder_of(input).arrays("cpu_outputs")[self._index(output)]
+
+    def _folder_of(self, input: int) -> RunFolder:
+        from host_tools.base.errors import Misuse
+        from host_tools.judge import over_inputs
+
+        folders = over_inputs.folders(self._judged.folder)
+        if not -len(folders) <= input < len(folders):
+            raise Misuse(f"read the input {input}", f"there are {len(folders)}", f"give 0 to {len(folders) - 1}")
+        return folders[input]
 
     def check(
         self, *, max_error: float | None = None, max_ms: float | None = None, max_cpu_nodes: int | None = None
@@ -231,6 +300,27 @@ def result_of(judged: Judged) -> Result:
         report=folder.path / report.FILE,
         _judged=judged,
     )
+
+
+def _over_inputs_of(row: schema.OutputOverInputs, names: list[str]) -> OverInputs:
+    return OverInputs(
+        name=row.name,
+        inputs=tuple(names),
+        largest_error=float(row.max_error),
+        mean_error=float(row.mean_error),
+        rms_error=float(row.rms_error),
+        quantiles={float(share): float(value) for share, value in row.quantiles.items()},
+        cosine=float(row.cosine),
+        psnr_db=float(row.psnr_db),
+        relative_errors=tuple(map(float, row.relative)),
+        wrong=tuple(names[index] for index in row.wrong),
+        problem=row.problem,
+    )
+
+
+def _measured(row: schema.MetricRow, names: list[str]) -> Measured:
+    values = dict(zip(names, map(float, row.values)))
+    return Measured(row.name, float(row.mean), float(row.least), float(row.most), values, row.problem)
 
 
 def _times_of(who: str, timings: schema.Timings) -> Times:

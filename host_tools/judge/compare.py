@@ -19,6 +19,7 @@ model's integers stand for (`float_outputs`), which the CPU's own integers only 
 labels, how many differ) may be one and a half times XNNPACK's, and less than a step; its largest three times.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -28,6 +29,8 @@ from rich.markup import escape
 
 from host_tools.base.errors import Misuse
 from host_tools.base.text_table import Table, number, text, word
+from host_tools.base.units import counted
+from host_tools.judge.tolerances import Tolerance, excess, of_output, text as text_of
 from host_tools.record import run_folder, schema
 from host_tools.record.run_folder import RunFolder
 
@@ -66,6 +69,8 @@ class OutputError:
     cpu_inf: int = 0
     problem: str = ""  # empty: right
     labels: bool = False  # integers without a scale
+    tolerance: tuple[float, ...] = ()  # that it was judged by instead of the rule: absolute, and of the CPU's number
+    beyond: int = 0  # numbers that are further off than `tolerance` allows
     right_by: str = ""  # why it is right beyond what is allowed
 
     @property
@@ -92,7 +97,7 @@ class Comparison:
     @property
     def unsure(self) -> bool:
         """Whether a float output is right because of UNSURE alone."""
-        floats = (o for o in self.outputs if o.ok and o.dtype == "float32")
+        floats = (o for o in self.outputs if o.ok and o.dtype == "float32" and not o.tolerance)
         return not self.limit and any(output.relative > TOLERANCE[self.precision] for output in floats)
 
     def to_json(self) -> dict[str, Any]:
@@ -108,9 +113,10 @@ class Comparison:
         }
 
 
-def compare(folder: RunFolder) -> Comparison:
-    """Compares outputs/ with cpu_outputs/ and writes compare.json."""
+def compare(folder: RunFolder, tolerances: Mapping[str, Tolerance] | None = None) -> Comparison:
+    """Compares outputs/ with cpu_outputs/ and writes compare.json. tolerances: by output, instead of the request's."""
     spec = folder.spec()
+    tolerances = spec.tolerances if tolerances is None else tolerances
     reference = folder.optional(schema.Reference) or schema.Reference()
     if reference.error and not folder.has("cpu_outputs"):
         raise Misuse(
@@ -158,6 +164,7 @@ def compare(folder: RunFolder) -> Comparison:
             else _on_the_mean(row, tensors[i], ours[i], arrays[i], {k: v[i] for k, v in views.items()})
             for i, row in enumerate(rows)
         )
+    rows = tuple(_within(row, ours[i], theirs[i], tolerances) for i, row in enumerate(rows))
     from_xnnpack = [0.0 if is_so else distance(ours[i], arrays[i]) for i, is_so in enumerate(explained)]
     found = _findings(reference, rows, peers, explained, from_xnnpack, moves)
     result = Comparison(folder.path.name, precision, reference.kernels, rows, peers, found, spec.max_error)
@@ -169,6 +176,25 @@ def _limited(row: OutputError, max_error: float) -> OutputError:
     """An output judged by a limit alone."""
     limited = replace(row, allowed=max_error)
     return replace(limited, problem=_problem(limited)) if limited.range else limited
+
+
+def _within(row: OutputError, ours: np.ndarray, theirs: np.ndarray, tolerances: Mapping[str, Tolerance]) -> OutputError:
+    """An output judged by its own tolerance, if it has one."""
+    tolerance = of_output(tolerances, row.name)
+    if tolerance is None or ours.shape != theirs.shape or ours.dtype != theirs.dtype or not theirs.size:
+        return row
+    found = excess(ours, theirs, tolerance)
+    relative = row.max_error / row.range
+    # `allowed` is such that `relative` is within it if and only if each number is within the tolerance.
+    allowed = relative / found.share if found.share else tolerance[0] / row.range
+    judged = replace(
+        row, relative=relative, allowed=allowed, labels=False, right_by="", tolerance=tolerance, beyond=found.beyond
+    )
+    if not found.beyond:
+        return replace(judged, problem="")
+    at = f"at {list(found.at)} it is {float(ours[found.at]):.6g}, the CPU's {float(theirs[found.at]):.6g}"
+    numbers = f"in {found.beyond} of {counted(theirs.size, 'number')}"
+    return replace(judged, problem=f"is off by more than {text_of(tolerance)} {numbers}: {at}")
 
 
 def _arrays_missing(folder: RunFolder, came_back: str) -> Misuse:
@@ -401,6 +427,7 @@ def show(result: Comparison, console: Console) -> None:
         elif (
             result.unsure
             and output.ok
+            and not output.tolerance
             and output.dtype.startswith("float")
             and output.relative > TOLERANCE[result.precision]
         ):

@@ -41,6 +41,13 @@ class Limits:
             return []
         if not judged.comparison:
             return ["no output was judged: the CPU has no result"]
+        if judged.over:
+            rows = [(row, max(float(one) for one in row.relative)) for row in judged.over.outputs]
+            return [
+                f"output {row.index} ({row.name}) is off by up to {most:.2g} of its range, more than {self.error:g}"
+                for row, most in rows
+                if not most <= self.error
+            ]
         far = [one for one in judged.comparison.outputs if not one.relative <= self.error]
         return [
             f"output {one.index} ({one.name}) is off by {one.relative:.2g} of its range, more than {self.error:g}"

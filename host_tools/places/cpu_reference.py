@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
-from host_tools.places import reference, worker as host_worker
+from host_tools.places import model_worker, reference, worker as host_worker
 from host_tools.record import run_folder
 
 
-class _Finished(host_worker.Worker):
+class _Finished(model_worker.Worker):
     """A worker whose model has run elsewhere: outputs, inputs and tensors are in the folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -19,7 +19,7 @@ class _Finished(host_worker.Worker):
 
 def write(folder: Path) -> None:
     """Writes cpu_outputs/ and reference.json, as on the host."""
-    host_worker.stage(reference.STAGE)
+    model_worker.stage(reference.STAGE)
     reference.write(_Finished(folder))
 
 

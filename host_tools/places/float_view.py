@@ -14,7 +14,7 @@ from host_tools.request import float_twins, inputs, model_tree
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
 
-    from host_tools.places.worker import Worker
+    from host_tools.places.model_worker import Worker
 
 Details = list[dict[str, Any]]  # as the interpreter has them
 

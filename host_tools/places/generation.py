@@ -16,7 +16,8 @@ import numpy as np
 
 from host_tools.base.errors import RunFailed
 from host_tools.places import interpreters
-from host_tools.places.worker import answer, stage
+from host_tools.places.model_worker import stage
+from host_tools.places.worker import answer
 from host_tools.record import run_folder
 from host_tools.request import decoders
 from host_tools.request.decoders import MASK, POSITIONS, TOKENS, Decoder, Signature

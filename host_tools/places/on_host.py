@@ -11,7 +11,7 @@ from host_tools.base import cpu_drivers, settings
 from host_tools.build import artifacts
 from host_tools.drivers import driver_table
 from host_tools.drivers.driver import Entry
-from host_tools.places import environment, reference_model, with_peers
+from host_tools.places import environment, further_inputs, reference_model, with_peers
 from host_tools.places.attempt import add_timings, merge_cold, seconds, take_cold, take_second
 from host_tools.places.place import Show, quiet
 from host_tools.places.this_machine import LocalAttempt, ThisMachine
@@ -21,6 +21,7 @@ from host_tools.record.spec import RunSpec
 from host_tools.request import inputs
 
 _SECOND_STARTS = 7
+_LONGEST_S = 24 * 3600.0
 
 
 class Host(ThisMachine):
@@ -68,6 +69,8 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
                 attempt.work("second", cache)
                 again.append(take_second(folder))
         lost = with_peers.run_with_peers(attempt, lambda mode, names: attempt.work(mode, cache, names))
+        if spec.input_set and (count := further_inputs.begin(folder, spec)):
+            _patient(attempt, count).work(further_inputs.MODE, cache)
         show("collect system information")
         run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads, spec.driver))
         add_timings(folder, lost)
@@ -77,6 +80,12 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
             shutil.rmtree(cache, ignore_errors=True)
 
     return attempt.finish(work, lambda: attempt.dump(cache))
+
+
+def _patient(attempt: "HostAttempt", count: int) -> "HostAttempt":
+    """The same with the deadline for each of so many inputs, which one process computes."""
+    spec = structs.replace(attempt.spec, deadline_s=min(attempt.spec.deadline_s * count, _LONGEST_S))
+    return HostAttempt(attempt.folder, attempt.library, spec, attempt.show)
 
 
 def _has_custom_ops(spec: RunSpec) -> bool:

@@ -14,7 +14,7 @@ from host_tools.record import run_folder, schema
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    from host_tools.places.worker import Worker
+    from host_tools.places.model_worker import Worker
 
 STAGE = "run the CPU reference"
 _CLOSE = 2e-5  # of an output's range: no need to ask how far the CPU itself may be off

@@ -14,7 +14,7 @@ from host_tools.record.repeats import Recorder
 from host_tools.record.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from host_tools.places.worker import Worker
+    from host_tools.places.model_worker import Worker
 
 VALUES = "values"  # the folder of their arrays
 OUTPUT, TENSOR = "output", "tensor"  # names of values: "output 0"

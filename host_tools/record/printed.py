@@ -16,6 +16,8 @@ from host_tools.record.schema import (
     Determinism,
     File,
     Is,
+    Metrics,
+    OverInputs,
     Part,
     PeerRow,
     Real,
@@ -99,6 +101,10 @@ class RunAt(Part, kw_only=True):
     nodes_on_gpu: Count = 0
     partitions: Count = 0
     compared: Annotated[Compared | None, Is("as `compare.json`; null: nothing was compared")] = None
+    over_inputs: Annotated[
+        OverInputs | None, Is("as `over_inputs.json`; null: one input. `compared` is of the first")
+    ] = None
+    metrics: Annotated[Metrics | None, Is("as `metrics.json`; null: without `--metric`")] = None
     determinism: Annotated[Determinism | None, Is("as `determinism.json`; null: without `--same`")] = None
     peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
     times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}

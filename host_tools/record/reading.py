@@ -5,9 +5,12 @@ pipe, follows a device, or asks for memory that a file only claims to need.
 """
 
 import contextlib
+import io
 import math
 import os
 import stat
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -93,6 +96,40 @@ def array(path: Path) -> np.ndarray:
             ValueError,
         ) as error:  # TypeError: a shape of anything but whole numbers
             raise _damaged(str(path), str(error) or type(error).__name__, _AGAIN) from error
+
+
+def arrays_of_npz(path: Path) -> dict[str, np.ndarray]:
+    """The numeric arrays of a .npz file by name, each as `array` reads it."""
+    with _opened(path, None) as stream:
+        try:
+            with zipfile.ZipFile(stream) as packed:
+                found = {}
+                for member in packed.infolist():
+                    if member.file_size > ARRAY_BYTES:
+                        raise ValueError(
+                            f"{member.filename} has {member.file_size} bytes, at most {ARRAY_BYTES} are read"
+                        )
+                    found[member.filename.removesuffix(".npy")] = _array_of(packed.read(member))
+                return found
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            NotImplementedError,
+            RuntimeError,
+            EOFError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise _damaged(str(path), str(error) or type(error).__name__, _AGAIN) from error
+
+
+def _array_of(content: bytes) -> np.ndarray:
+    stream = io.BytesIO(content)
+    shape, by_columns, dtype = _npy_header(stream)
+    count = _checked_count(shape, dtype, len(content) - stream.tell())
+    values = np.frombuffer(content, dtype, count, stream.tell())
+    shaped = values.reshape(shape[::-1]).T if by_columns else values.reshape(shape)
+    return shaped.astype(dtype.newbyteorder("="))
 
 
 class _Versioned(msgspec.Struct):

@@ -22,7 +22,8 @@ def files() -> dict[str, type[Any]]:
     """The type of each file by its name, in the order of the page."""
     kinds = (
         run.Status, run.Verdicts, run.Timings, run.Cold, run.Second, run.Tensors,
-        run.Reference, run.Profile, machine.Environment, found.Compared, found.Peers, found.CpuTensors,
+        run.Reference, run.Profile, machine.Environment, found.Compared, found.OverInputs, found.Metrics,
+        found.Peers, found.CpuTensors,
         found.Alone, found.Bisect, found.Ranges, found.Repeats, found.Determinism, run.Model, machine.Target, run.ErrorFile,
     )  # fmt: skip
     return {kind.FILE: kind for kind in (spec.RunSpec, *kinds)}

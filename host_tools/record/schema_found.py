@@ -31,6 +31,10 @@ class OutputRow(Part, kw_only=True):
     cpu_nan: Count
     cpu_inf: Count
     labels: Annotated[bool, Is("integers without a scale")] = False
+    tolerance: Annotated[
+        list[Real], Meta(max_length=2), Is("that it was judged by, as in `spec.json`; empty: by the usual rule")
+    ] = []
+    beyond: Annotated[Count, Is("numbers that are further off than `tolerance` allows")] = 0
     right_by: Annotated[
         Text, Is("why an output of a quantised model is right beyond `allowed`; empty: it is not beyond, or wrong")
     ] = ""
@@ -73,6 +77,68 @@ class Peers(File, kw_only=True):
 
     FILE = "peers.json"
     peers: Annotated[list[PeerRow], Meta(max_length=64), Is("those of `spec.json`")]
+
+
+# --- over_inputs.json, metrics.json
+
+
+class OutputOverInputs(Part, kw_only=True):
+    """One output over all inputs. Errors are in the output's own unit; of labels only `relative` and `different` say something."""
+
+    index: Count
+    name: Text
+    dtype: Text
+    labels: Annotated[bool, Is("integers without a scale")] = False
+    range: Annotated[Real, Is("largest minus smallest value on the CPU, of all inputs")]
+    max_error: Annotated[Real, Is("the largest of all inputs")]
+    mean_error: Real
+    rms_error: Annotated[Real, Is("root mean square")]
+    quantiles: Annotated[
+        dict[Text, Real],
+        Meta(max_length=16),
+        Is("by share: so many numbers are off by at most this (up to 1.2 % too much)"),
+    ]
+    cosine: Annotated[Real, Is("similarity to the CPU's, the least of all inputs; `nan`: a side is zero")]
+    psnr_db: Annotated[Real, Is("peak signal-to-noise ratio over all inputs, by `range`; `inf`: equal")]
+    different: Annotated[Count, Is("numbers that are not equal")]
+    relative: Annotated[
+        list[Real],
+        Meta(max_length=1 << 17),
+        Is("by input: `relative` of its `compare.json`, an error of that input's range"),
+    ]
+    allowed: Annotated[list[Real], Meta(max_length=1 << 17), Is("by input: its limit")]
+    wrong: Annotated[Indexes, Is("inputs with which it is wrong, by place in `names`")] = []
+    problem: Annotated[Text, Is("empty: right with every input")] = ""
+
+
+class OverInputs(File, kw_only=True):
+    """The judgement of a run with many inputs: the run's own, which is the first, and those of `set/`."""
+
+    FILE = "over_inputs.json"
+    ok: Annotated[bool, Is("every output is right with every input")]
+    names: Annotated[list[Text], Meta(max_length=1 << 17), Is("of the inputs: of their files or folders")]
+    outputs: Annotated[list[OutputOverInputs], Meta(max_length=1 << 16), Is("in the model's order")]
+
+
+class MetricRow(Part, kw_only=True):
+    """A metric of the user's."""
+
+    name: Text
+    mean: Annotated[Real, Is("over the inputs; the limits are its")]
+    least: Real
+    most: Real
+    at_least: Annotated[Real | None, Is("a limit; null: none")] = None
+    at_most: Annotated[Real | None, Is("a limit; null: none")] = None
+    values: Annotated[list[Real], Meta(max_length=1 << 17), Is("by input")]
+    problem: Annotated[Text, Is("empty: within the limits")] = ""
+
+
+class Metrics(File, kw_only=True):
+    """What the user's metrics say of Quadra's outputs and the CPU's."""
+
+    FILE = "metrics.json"
+    names: Annotated[list[Text], Meta(max_length=1 << 17), Is("of the inputs")]
+    metrics: Annotated[list[MetricRow], Meta(max_length=1 << 8), Is("in the order of the command")]
 
 
 # --- cpu_tensors.json, alone.json, bisect.json

@@ -3,6 +3,8 @@
 import math
 import re
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
@@ -49,10 +51,19 @@ class InputSpec(Struct, frozen=True, forbid_unknown_fields=True):
     value_range: Annotated[tuple[float, float], Is("range for a picture's 0..255, or for random floats")] = (-1.0, 1.0)
     picture: Annotated[Text, Is("its path")] = ""
     picture_sha256: Text = ""
-    arrays: Annotated[Text, Is("the folder of `NAME.npy` or `000.npy`, … (kind `arrays`)")] = ""
+    arrays: Annotated[
+        Text, Is("the folder of `NAME.npy` or `000.npy`, …, or a `.npz` file of such arrays (kind `arrays`)")
+    ] = ""
     sizes: Annotated[
         dict[Text, Sides], Meta(max_length=1 << 10), Is("by input: its shape, where it is not the model's own")
     ] = {}
+
+    @property
+    def label(self) -> str:
+        """What one of many inputs is called: as its file, its folder, or the run that had it."""
+        path = Path(self.picture or self.arrays)
+        path = path.parent if path.name == "inputs" else path
+        return path.name.removesuffix(".npz") or f"seed {self.seed}"
 
 
 class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,6 +116,20 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
         float,
         Is("what the largest error of each output may be, relative to its range; 0: as the judgement's rule has it"),
     ] = 0.0
+    input_set: Annotated[
+        Text,
+        Is(
+            "the folder of the many inputs that are judged together, of which `inputs` is the first; empty: there is one"
+        ),
+    ] = ""
+    tolerances: Annotated[
+        dict[Text, tuple[float, float]],
+        Meta(max_length=1 << 10),
+        Is(
+            "by output, of all others under the empty name: each number may be off by the first, in the output's unit, plus the second times the CPU's number"
+        ),
+    ] = {}
+    metrics: Annotated[tuple[Text, ...], Meta(max_length=1 << 8), Is("the user's, as `--metric` has them")] = ()
     schema_version: Annotated[int, Is("1")] = VERSION
 
     @property
@@ -171,10 +196,33 @@ def checked(spec: RunSpec) -> RunSpec:
     _between("--seed", spec.inputs.seed, 0, _MOST_SEED)
     _between("--timeout", spec.deadline_s, 1, _MOST)
     _between("--max-error", spec.max_error, 0, _MOST)
+    for limits in spec.tolerances.values():
+        for limit in limits:
+            _between("--tolerance", limit, 0, math.inf)
+    if spec.max_error and spec.tolerances:
+        raise Misuse("read the limits of errors", "--max-error and --tolerance are both given", "give one of them")
+    if spec.input_set and (spec.same_inferences or spec.keep_tensors):
+        raise Misuse("run many inputs", "--same and copies of tensors are of one input", "give one input")
     low, high = spec.inputs.value_range
     if not (low < high and math.isfinite(high - low)):
         raise Misuse("read the range of the inputs", f"{low:g} is not below {high:g}", "give it as LOW,HIGH")
     return spec
+
+
+def tolerances_of(words: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """NAME=ABS,REL for each, or ABS,REL for all outputs that are not named: under the empty name."""
+    found: dict[str, tuple[float, float]] = {}
+    for word in words:
+        name, _, limits = word.rpartition("=")
+        try:
+            absolute, relative = (float(part) for part in limits.split(","))
+        except ValueError:
+            do_next = "name an output and give its limits: --tolerance scores=0.001,0.01"
+            raise Misuse("read --tolerance", f"{word!r} is not NAME=ABS,REL", do_next) from None
+        if name in found:
+            raise Misuse("read --tolerance", f"the output {name or 'without a name'} has two", "give it one")
+        found[name] = (absolute, relative)
+    return found
 
 
 RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.-]{1,60}")
@@ -192,6 +240,6 @@ def _one_of(what: str, value: str, words: tuple[str, ...]) -> None:
         raise Misuse(f"read {what}", f"{value!r} is not one of {', '.join(filter(None, words))}", "choose one of these")
 
 
-def _between(what: str, value: float, least: int, most: int) -> None:
+def _between(what: str, value: float, least: float, most: float) -> None:
     if not isinstance(value, (int, float)) or not least <= value <= most:
         raise Misuse(f"read {what}", f"{value!r} is not a number from {least} to {most}", f"give {least} or more")

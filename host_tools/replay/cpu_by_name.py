@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from host_tools.places import interpreters, reference_model, worker
+from host_tools.places import interpreters, model_worker, reference_model, worker
 from host_tools.record import reading, replayed, run_folder
 from host_tools.record.replayed import CpuNumbers, Reference
 from host_tools.record.run_folder import RunFolder
@@ -22,7 +22,7 @@ def work(folder: Path, names: Path) -> None:
     spec = RunFolder(folder).spec()
     wanted = set(reading.text(names, _BYTES).splitlines())
     content, _ = reference_model.for_cpu(Path(spec.model.path))
-    worker.stage("run the model on the CPU")
+    model_worker.stage("run the model on the CPU")
     made = interpreters.make(
         content, spec.model.name, threads=1, kernels=interpreters.BUILTIN, keeps=True, signature=spec.signature
     )

@@ -13,7 +13,7 @@ import numpy as np
 from host_tools.base.errors import Misuse
 from host_tools.drivers.oclgrind import Log
 from host_tools.judge import tensor_errors
-from host_tools.places import worker
+from host_tools.places import model_worker, worker
 from host_tools.record import checked_plan, plan_view, reading, replayed, run_folder, schema
 from host_tools.record.checked_plan import Plan, Tensor
 from host_tools.record.replayed import DispatchFacts, Job, Reference, Replayed, TensorFacts
@@ -40,7 +40,7 @@ class Replayer:
     def _stage(self, text: str) -> None:
         """On a terminal the steps themselves say it."""
         if not (self.job.steps and sys.stdin.isatty()):
-            worker.stage(text)
+            model_worker.stage(text)
 
     def run(self) -> None:
         log = Log(Path(self.job.oclgrind_log)) if self.job.oclgrind_log else None

@@ -2,6 +2,8 @@
 
 import shlex
 
+from msgspec import structs
+
 from host_tools.base import installed
 from host_tools.record.spec import InputSpec, RunSpec
 from host_tools.request import delegate_options, views
@@ -33,15 +35,25 @@ def run(spec: RunSpec) -> str:
         value = options.get(name, default)
         words += _option("cache" if name == "serialization_dir" else name, value, default)
     words += _option("options", delegate_options.words(options), "")
-    words += _inputs(spec.inputs, views.of_model(spec.model.name, spec.model.sha256).value_range)
+    words += _inputs(_whole(spec), views.of_model(spec.model.name, spec.model.sha256).value_range)
     words += _option("signature", spec.signature, "")
     in_lab = "/" in spec.device  # HOST/DEVICE, which only a lab knows
     words += [] if in_lab else _option("on", spec.device or spec.place, "host")
     defaults = RunSpec("", spec.model)
     for field, option in _FIELDS.items():
         words += _option(option, _text(getattr(spec, field)), _text(getattr(defaults, field)))
+    words += [f"--tolerance={name}{'=' * bool(name)}{_text(limits)}" for name, limits in spec.tolerances.items()]
+    words += [f"--metric={metric}" for metric in spec.metrics]
     words += _option("same", _text(tuple(dict.fromkeys((spec.same_inferences, spec.same_processes)))), "0")
     return shlex.join(words)
+
+
+def _whole(spec: RunSpec) -> InputSpec:
+    """The inputs with the folder of all of them, where there are several."""
+    if not spec.input_set:
+        return spec.inputs
+    field = "picture" if spec.inputs.kind == "picture" else "arrays"
+    return structs.replace(spec.inputs, **{field: spec.input_set})
 
 
 def _inputs(given: InputSpec, usual_range: tuple[float, float]) -> list[str]:

@@ -10,7 +10,7 @@ from host_tools.base import digests, settings
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
 from host_tools.record import reading, schema, spec as specs
-from host_tools.request import delegate_options, inputs, models, signatures, views
+from host_tools.request import delegate_options, input_sets, inputs, models, signatures, views
 
 TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
 
@@ -28,10 +28,13 @@ def make_spec(
     options: str = "",
     signature: str = "",
     sizes: Sequence[str] = (),
+    tolerances: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     **fields: Any,
 ) -> specs.RunSpec:
     """A checked RunSpec. model: a name or a path. `fields` are those of RunSpec, with `backend` and `precision` beside
-    them; `options` are further ones of the delegate, as words; `sizes` are NAME=1x64x48x3."""
+    them; `options` are further ones of the delegate, as words; `sizes` are NAME=1x64x48x3, `tolerances` NAME=ABS,REL; `image`
+    and `arrays` may have many inputs (input_sets)."""
     if split(model)[1]:
         came_back = "that is a signature of a model, and this takes a whole model"
         raise Misuse(f"read the model {model}", came_back, f"give {split(model)[0]}")
@@ -39,17 +42,7 @@ def make_spec(
     settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
     view = views.of_model(found.name, found.sha256)
     wanted = inputs.parse_range(value_range) if value_range else view.value_range
-    if image and arrays:
-        raise Misuse("read the inputs", "--image and --inputs are both given", "give one of them")
-    if image:
-        picture = Path(image).expanduser().resolve()
-        inputs.open_picture(picture)
-        settings.utf8_path(picture, "open the picture", "rename it, or the folder that it is in")
-        source = specs.InputSpec("picture", seed, wanted, str(picture), digests.sha256_of(picture))
-    elif arrays:
-        source = specs.InputSpec("arrays", seed, wanted, arrays=str(folder_of_inputs(arrays, signature)))
-    else:
-        source = specs.InputSpec("random", seed, wanted)
+    source, input_set = _source(image, arrays, signature, specs.InputSpec("random", seed, wanted))
     if sizes:
         source = structs.replace(source, sizes=inputs.parse_sizes(sizes))
         inputs.sized(inputs.of_model(found.path.read_bytes(), signature), source.sizes)
@@ -66,7 +59,42 @@ def make_spec(
         chosen["serialization_dir"] = str(settings.utf8_path(kept, "open the cache", "rename the folder"))
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
     run_id = specs.new_run_id(found.name)  # a place gives it another one
-    return specs.checked(specs.RunSpec(run_id, reference, source, signature, chosen, **fields))
+    fields["tolerances"] = specs.tolerances_of(tolerances)
+    fields["metrics"] = tuple(metrics)
+    return specs.checked(specs.RunSpec(run_id, reference, source, signature, chosen, input_set=input_set, **fields))
+
+
+def _source(image: str, arrays: str, signature: str, usual: specs.InputSpec) -> tuple[specs.InputSpec, str]:
+    """Where the input comes from, the first of many; and the folder of these."""
+    if image and arrays:
+        raise Misuse("read the inputs", "--image and --inputs are both given", "give one of them")
+    if image:
+        given = Path(image).expanduser().resolve()
+        many = given.is_dir()
+        picture = input_sets.pictures(given)[0] if many else given
+        inputs.open_picture(picture)
+        settings.utf8_path(picture, "open the picture", "rename it, or the folder that it is in")
+        found = structs.replace(usual, kind="picture", picture=str(picture), picture_sha256=digests.sha256_of(picture))
+    elif arrays:
+        given = folder_of_inputs(arrays, signature)
+        many = input_sets.is_set(given)
+        found = structs.replace(usual, kind="arrays", arrays=str(input_sets.arrays(given)[0] if many else given))
+    else:
+        return usual, ""
+    return found, str(given) if many else ""
+
+
+def tolerances_of_each(words: Sequence[str], tolerances: Sequence[str]) -> dict[str, list[str]]:
+    """By word, which of the tolerances are of its outputs. Misuse: one is of none."""
+    names = {word: _output_names(word) if tolerances else set[str]() for word in words}
+    for name in specs.tolerances_of(tolerances):
+        if name and not any(name in known for known in names.values()):
+            known = "; ".join(f"{word} has {', '.join(sorted(found))}" for word, found in names.items())
+            raise Misuse(f"give the output '{name}' a tolerance", "no model has such an output", known)
+    return {
+        word: [one for one in tolerances if (name := one.rpartition("=")[0]) in known or not name]
+        for word, known in names.items()
+    }
 
 
 def same_counts(given: str) -> dict[str, Any]:
@@ -127,12 +155,15 @@ def sizes_of_each(words: Sequence[str], sizes: Sequence[str]) -> dict[str, list[
     return {word: [size for size in sizes if size.rpartition("=")[0] in known] for word, known in names.items()}
 
 
-def entries(model: str, signature: str, sizes: Sequence[str]) -> list[dict[str, Any]]:
+def entries(model: str, signature: str, sizes: Sequence[str], tolerances: Sequence[str] = ()) -> list[dict[str, Any]]:
     """What a task runs of a model, one after the other: arguments of `make_spec`."""
+    words = each_signature(model, signature)
+    limits = tolerances_of_each(words, tolerances)
     found = []
-    for word, own in sizes_of_each(each_signature(model, signature), sizes).items():
+    for word, own in sizes_of_each(words, sizes).items():
         name, one = split(word)
-        found.append({"model": name, "signature": one, "sizes": own})
+        given = {"tolerances": limits[word]} if tolerances else {}
+        found.append({"model": name, "signature": one, "sizes": own, **given})
     return found
 
 
@@ -141,10 +172,15 @@ def _input_names(word: str) -> set[str]:
     return {tensor.name for tensor in inputs.of_model(models.find(model).path.read_bytes(), signature)}
 
 
+def _output_names(word: str) -> set[str]:
+    model, signature = split(word)
+    return {name for name, _ in signatures.entry(models.find(model).path.read_bytes(), signature).outputs}
+
+
 def folder_of_inputs(given: str, signature: str = "") -> Path:
-    """The folder of `--inputs`, or in it that of the signature. Misuse: there is none."""
+    """The folder of `--inputs`, or in it that of the signature, or a .npz file. Misuse: there is none."""
     path = Path(given).expanduser().resolve()
-    if not path.is_dir():
+    if not path.is_dir() and not (path.suffix == inputs.NPZ and path.is_file()):
         raise Misuse(f"read the inputs of {given}", "there is no such folder", "give one with 000.npy, 001.npy, …")
     if signature and "/" not in signature and (path / signature).is_dir():
         path /= signature

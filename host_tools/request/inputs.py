@@ -24,6 +24,7 @@ _DTYPES = {getattr(tflite.TensorType, name.upper()): np.dtype(name) for name in 
     "float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
 )}  # fmt: skip
 _SIDE = re.compile(r"[0-9]{1,10}")
+NPZ = ".npz"
 _FREE = -1  # of a declared shape: the size is given when the model is run
 
 
@@ -110,16 +111,22 @@ def sized(tensors: Sequence[InputTensor], sizes: Mapping[str, Sequence[int]]) ->
 
 
 def _from_files(folder: Path, tensors: Sequence[InputTensor], sizes: Mapping[str, Sequence[int]]) -> list[np.ndarray]:
-    """NAME.npy, or 000.npy, 001.npy, …, each of the type and size of its input; a free size is the array's."""
-    paths = [_array_file(folder, index, tensor.name) for index, tensor in enumerate(tensors)]
-    for path in paths:
-        if not path.exists():
-            raise Misuse(
-                f"read the inputs of {folder}",
-                f"there is no {path.name}",
-                f"write an array for each input of the model: {', '.join(one.name for one in paths)}",
-            )
-    arrays = [reading.array(path) for path in paths]
+    """NAME.npy, or 000.npy, 001.npy, …, each of the type and size of its input; a free size is the array's. Or a .npz file
+    of arrays by these names, or as numpy.savez calls those without one (arr_0, arr_1, …)."""
+    named = reading.arrays_of_npz(folder) if folder.suffix == NPZ and folder.is_file() else None
+    if named is not None:
+        paths = [folder / _array_name(named, index, tensor.name) for index, tensor in enumerate(tensors)]
+        missing = [path for path in paths if path.name not in named]
+    else:
+        paths = [_array_file(folder, index, tensor.name) for index, tensor in enumerate(tensors)]
+        missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise Misuse(
+            f"read the inputs of {folder}",
+            f"there is no {missing[0].name}",
+            f"write an array for each input of the model: {', '.join(one.name for one in paths)}",
+        )
+    arrays = [reading.array(path) if named is None else named[path.name] for path in paths]
     for path, array, tensor in zip(paths, arrays, tensors):
         wanted = tensor.shape if tensor.name in sizes else tensor.declared or tensor.shape
         fits = len(wanted) == array.ndim and all(n in (size, _FREE) for n, size in zip(wanted, array.shape))
@@ -136,6 +143,11 @@ def _array_file(folder: Path, index: int, name: str) -> Path:
     """By the input's name where there is such a file; a name may be no file's."""
     named = folder / f"{name}.npy"
     return named if "/" not in name and "\0" not in name and named.is_file() else folder / f"{index:03d}.npy"
+
+
+def _array_name(named: Mapping[str, np.ndarray], index: int, name: str) -> str:
+    """Of an input in a .npz file; the last of its possible names where it has none of them."""
+    return next((one for one in (name, f"{index:03d}") if one in named), f"arr_{index}")
 
 
 def picture_input(tensors: Sequence[InputTensor | Tensor]) -> int:

@@ -17,6 +17,7 @@ NARROWEST = 300  # px between the margins on a phone
 NAME = 14  # px from a row's top to the baseline of its name
 _LABEL = 30 / NARROWEST  # room for a number, as a share
 _LETTER = 8 / NARROWEST
+_MOST_DOTS = 500  # of a row: the largest errors
 _NAME_LETTERS = 42  # with the figure of the row
 
 
@@ -84,6 +85,34 @@ def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
             parts.append(dot("dot xnnpack", x(peer), y, 5, f"XNNPACK: {peer:.2e}"))
         parts.append(dot(f"dot {'quadra' if ours <= allowed else 'bad'}", x(ours), y, 5.5, f"Quadra: {ours:.2e}"))
         parts.append(heading(name, top))
+    return "".join(parts) + "</svg>"
+
+
+def errors_of_inputs(rows: Sequence[tuple[str, Sequence[float], Sequence[int], float]], names: Sequence[str]) -> str:
+    """Errors on a logarithmic scale, a dot per input. rows: (output, relative errors, the wrong ones, the least allowed)."""
+    if not rows:
+        return ""
+    exponents = Scale(-9.0, 0.0)
+    bottom = 62 * len(rows)
+
+    def x(value: float) -> str:
+        return exponents(math.log10(value) if value > 0 else exponents.low)
+
+    words = {-9: "0", -6: "1e-6", -3: "1e-3", 0: "1"}
+    parts = [begin(bottom + 22, "error of each output with each input")]
+    parts.append(grid(exponents, [(float(e), words.get(e, "")) for e in range(-9, 1)], bottom))
+    for index, (name, errors_, wrong, allowed) in enumerate(rows):
+        top = 62 * index
+        y = top + 38
+        if allowed > 0:
+            parts.append(vertical("limit", x(allowed), y - 15, y + 15))
+        shown = sorted(range(len(errors_)), key=lambda one: errors_[one])[-_MOST_DOTS:]
+        for number in shown:
+            wobble = ((number * 7) % 11 - 5) * 1.7
+            kind = "dot bad" if number in wrong else "dot quadra"
+            title = f"{names[number]}: {errors_[number]:.2e}"
+            parts.append(dot(kind, x(errors_[number]), y + wobble, 3.4, title))
+        parts.append(heading(name, top, f"{max(errors_):.1e}"))
     return "".join(parts) + "</svg>"
 
 

@@ -35,7 +35,7 @@ from host_tools.record import (  # fmt: skip
 )
 from host_tools.record.run_folder import RunFolder
 from host_tools.request import as_command, inputs, views  # fmt: skip
-from host_tools.show import charts, determinism_table, pictures  # fmt: skip
+from host_tools.show import charts, determinism_table, over_inputs_table, pictures  # fmt: skip
 
 FILE = "report.html"
 TRACE, MEMORY_MAP = "trace.pftrace", "memory.html"  # linked where they are in the run folder
@@ -105,6 +105,7 @@ def content(judged: Judged) -> dict[str, Any]:
     return {
         "spec": spec,
         "inputs": inputs.describe(spec.inputs, (folder.optional(schema.Tensors) or schema.Tensors()).inputs),
+        "many": len(judged.over.names) if judged.over else 0,
         "free_sizes": _free_sizes(folder),
         "command": as_command.run(_with_its_inputs(spec, folder)),
         "show_plan": f"{installed.COMMAND} plan show {shlex.quote(spec.run_id)}",
@@ -117,6 +118,8 @@ def content(judged: Judged) -> dict[str, Any]:
         "backend": found and found.backend_sentence(spec.options.get("backend", "auto")),
         "backend_words": found and verdicts.words(found),
         "comparison": _comparison(judged.comparison),
+        "over": _over_inputs(judged.over) if judged.over else None,
+        "metrics": _metrics(judged.metrics) if judged.metrics else None,
         "determinism": judged.determinism,
         "difference_cells": determinism_table.cells,
         "reference": folder.optional(schema.Reference) or schema.Reference(),
@@ -137,6 +140,10 @@ def content(judged: Judged) -> dict[str, Any]:
 
 def _with_its_inputs(spec: specs.RunSpec, folder: RunFolder) -> specs.RunSpec:
     """The spec with the run's own copy of its arrays, where those that it was given are gone."""
+    if spec.input_set and spec.inputs.arrays and not Path(spec.input_set).is_dir():
+        return structs.replace(spec, input_set=str(folder.path))
+    if Path(spec.inputs.arrays).is_file():
+        return spec
     if not spec.inputs.arrays or Path(spec.inputs.arrays).is_dir():
         return spec
     return structs.replace(spec, inputs=structs.replace(spec.inputs, arrays=str(folder.path / "inputs")))
@@ -173,6 +180,30 @@ def _comparison(result: Comparison | None) -> dict[str, Any] | None:
         "chart": charts.errors(rows),
         "worst": worst,
     }
+
+
+def _over_inputs(found: schema.OverInputs) -> dict[str, Any]:
+    """A row per output over all inputs, and where each input's error is."""
+    outputs: list[dict[str, Any]] = []
+    dots = []
+    for row in found.outputs:
+        largest, name = over_inputs_table.worst(found, row)
+        outputs.append(
+            {"row": row, "cells": list(over_inputs_table.cells(row, largest)), "name": name, "largest": largest}
+        )
+        limit = min((float(one) for one in row.allowed), default=0.0)
+        dots.append((row.name, [float(one) for one in row.relative], row.wrong, limit))
+    return {
+        "names": found.names,
+        "outputs": outputs,
+        "ok": found.ok,
+        "largest": max((one["largest"] for one in outputs), default=0.0),
+        "chart": charts.errors_of_inputs(dots, found.names),
+    }
+
+
+def _metrics(found: schema.Metrics) -> list[tuple[schema.MetricRow, list[str]]]:
+    return [(row, list(over_inputs_table.metric_cells(found, row))) for row in found.metrics]
 
 
 def _scene(folder: RunFolder) -> pictures.Scene | None:

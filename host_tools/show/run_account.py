@@ -13,7 +13,7 @@ from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, headline, peer_names, schema, times, verdicts
 from host_tools.request import inputs
-from host_tools.show import determinism_table, report
+from host_tools.show import determinism_table, over_inputs_table, report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
 _COLUMNS = (
@@ -41,7 +41,8 @@ def account(judged: Judged, console: Console) -> None:
     folder = judged.folder
     spec, summary = folder.spec(), verdicts.read(folder.read(schema.Verdicts))
     model, given = folder.optional(schema.Model), folder.tensors("inputs")
-    console.print(f"[bold]{escape(spec.label)}[/], {escape(inputs.describe(spec.inputs, given))}")
+    many = f", the first of {len(judged.over.names)}" if judged.over else ""
+    console.print(f"[bold]{escape(spec.label)}[/], {escape(inputs.describe(spec.inputs, given))}{many}")
     for sentence in inputs.free_sizes(model.free_sizes if model else {}, given):
         console.print(f"  {escape(sentence)}")
     asked = spec.options.get("backend", "auto")
@@ -59,13 +60,18 @@ def account(judged: Judged, console: Console) -> None:
     if summary.backend != "none":
         verdicts.show_cpu_reasons(summary, console)
     console.print()
-    if judged.comparison:
+    if judged.over:
+        over_inputs_table.show(judged.over, console)
+    elif judged.comparison:
         compare.show(judged.comparison, console)
     else:
         console.print(f"[yellow]no CPU result to compare with[/]: {escape(folder.read(schema.Reference).error)}")
     for peer in judged.peers:
         if peer.name != peer_names.XNNPACK and not peer.error:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
+    if judged.metrics:
+        console.print()
+        over_inputs_table.show_metrics(judged.metrics, console)
     if judged.determinism:
         console.print()
         determinism_table.show(judged.determinism, console)

@@ -52,6 +52,8 @@ def _run(ended: Ended, judged: Judged) -> RunAt:
         nodes_on_gpu=found.gpu,
         partitions=found.partitions,
         compared=folder.optional(schema.Compared),
+        over_inputs=judged.over,
+        metrics=judged.metrics,
         determinism=judged.determinism,
         peers=peers.peers if peers else [],
         times={

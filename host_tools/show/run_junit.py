@@ -50,12 +50,18 @@ def _kind(error: QuadraError | None) -> str:
 def _cases(judged: Judged, limits: Limits) -> Sequence[tuple[str, str, str]]:
     """Names, empty or what the case has inside, and sentences."""
     found = []
-    for output in judged.comparison.outputs if judged.comparison else ():
+    for row in judged.over.outputs if judged.over else ():
+        said = f"right with each of {len(judged.over.names) if judged.over else 0} inputs"
+        found.append((f"output {row.index} ({row.name})", "failure" if row.problem else "", row.problem or said))
+    for output in judged.comparison.outputs if judged.comparison and not judged.over else ():
         said = f"largest error {output.relative:.2g} of its range, tolerance {output.allowed:.2g}"
         found.append((f"output {output.index} ({output.name})", "" if output.ok else "failure", output.problem or said))
     if not judged.comparison:
         reference = judged.folder.optional(schema.Reference)
         found.append(("outputs", "skipped", f"not judged: {reference.error if reference else 'there is no reference'}"))
+    for metric in judged.metrics.metrics if judged.metrics else ():
+        said = metric.problem or f"is {float(metric.mean):.4g}"
+        found.append((metric.name, "failure" if metric.problem else "", f"{metric.name} {said}"))
     if judged.determinism:
         found.append(("same every time", "" if judged.determinism.ok else "failure", judged.determinism.sentence))
     for name, given, only in (

@@ -9,16 +9,18 @@ from rich.console import Console
 
 from host_tools.base.errors import JudgementFailed, QuadraError, worst
 from host_tools.base.progress import progress
-from host_tools.judge import judged
+from host_tools.judge import judged, own_metrics
 from host_tools.judge.judged import Judged
 from host_tools.judge.limits import NO_LIMITS, Limits
 from host_tools.phone.adb import parallel
 from host_tools.phone.adb.adb_device import Device
+from host_tools.places import further_inputs
 from host_tools.places.on_phone import DevicePlace
 from host_tools.places.place import Place, Show, prepared
 from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
+from host_tools.request import signatures
 from host_tools.show import run_account, run_document, run_junit, run_pages
 from host_tools.show.run_account import Ended
 from host_tools.tasks import determinism_search
@@ -122,10 +124,17 @@ def run_and_judge(spec: RunSpec, place: Place) -> Judged:
         return run_shown(spec, place, show)
 
 
-def run_shown(spec: RunSpec, place: Place, show: Show) -> Judged:
-    """The same, telling `show` what goes on."""
+def run_shown(spec: RunSpec, place: Place, show: Show, more: Sequence[own_metrics.Metric] = ()) -> Judged:
+    """The same, telling `show` what goes on. more: metrics besides those that the spec names."""
+    outputs = (
+        [name for name, _ in signatures.entry(Path(spec.model.path).read_bytes(), spec.signature).outputs]
+        if spec.metrics
+        else []
+    )
+    wanted = own_metrics.checked([*map(own_metrics.parse, spec.metrics), *more], outputs)
     try:
         folder = place.run(place.aim(spec), show)
+        further_inputs.complete(folder, place, show)
     except QuadraError as error:
         if error.kept:
             with contextlib.suppress(QuadraError):  # a page of what there was
@@ -135,6 +144,9 @@ def run_shown(spec: RunSpec, place: Place, show: Show) -> Judged:
         determinism_search.find(folder, place, show)
     show("compare")
     found = judged.judge(folder)
+    if wanted and found.comparison:
+        show("compute the metrics")
+        own_metrics.measure(folder, wanted)
     show("write the report")
     run_pages.write(found)
     return found

@@ -180,7 +180,7 @@ def test_all_that_is_public_is_described_and_typed():
 
 
 def test_arguments_of_run_are_the_options_of_the_task():
-    other = {"timeout_s": "timeout", "peers": "peer"}
+    other = {"timeout_s": "timeout", "peers": "peer", "tolerances": "tolerance", "metrics": "metric"}
     ours = {other.get(name, name) for name in inspect.signature(q.run).parameters}
     theirs = set(inspect.signature(tasks.run.body).parameters) - {"c"}
     assert theirs - ours == {"json", "junit", "max_ms", "max_cpu_nodes", "same"} and not ours - theirs
@@ -202,3 +202,32 @@ def test_the_lines_of_the_page_run(model, monkeypatch, tmp_path):
     (tmp_path / "model.tflite").write_bytes(model.read_bytes())
     monkeypatch.chdir(tmp_path)
     exec(compile(first, "python_api.md", "exec"), {})
+
+
+def test_many_inputs_are_judged_together_by_one_process(model):
+    given = ({"left": X * scale, "right": Y} for scale in (1, 2, 3))
+    made = q.run(
+        model,
+        inputs=given,
+        runs=2,
+        tolerances={"": (1e-6, 1e-6)},
+        metrics=["top1=1", lambda ours, cpu, name: len(ours)],
+    )
+    assert made.ok and made.check() is made and not made.nodes_on_cpu
+    (output,) = made.over_inputs
+    assert output.inputs == ("00000", "00001", "00002") and output.ok and output.cosine == pytest.approx(1)
+    for index in range(3):
+        np.testing.assert_array_equal(made.array(0, index), X * (index + 1) - Y)
+        np.testing.assert_array_equal(made.cpu_array(0, index), X * (index + 1) - Y)
+    assert made.metrics["top1"].mean == 1 and made.metrics["<lambda>"].values == dict.fromkeys(output.inputs, 1.0)
+    log = (made.folder / "log.txt").read_text()
+    assert log.count("== inputs") == 1 and log.count("stage: give the model's nodes to the delegate") == 2, (
+        "the run, and all further inputs"
+    )
+    assert "Over 3 inputs" in made.report.read_text() and f"--inputs={made.folder}" in made.report.read_text()
+    np.save(made.folder / "set" / "00002" / "outputs" / "000.npy", X)
+    wrong = q.compare(made)
+    assert wrong.ok is False and wrong.over_inputs[0].wrong == ("00002",) and wrong.outputs[0].ok
+    assert q.compare(made, tolerances={"": (9.0, 0.0)}).ok
+    again = q.run(model, inputs=made.folder, runs=2)
+    np.testing.assert_array_equal(again.array(0, 2), X * 3 - Y)

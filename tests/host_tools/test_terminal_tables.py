@@ -40,6 +40,7 @@ from host_tools.show import (
     determinism_table,
     device_parity_table,
     generate_table,
+    over_inputs_table,
     plan_diff_table,
     replay_table,
     run_account,
@@ -382,6 +383,20 @@ def large_numbers_of_a_model(folder: Path, console: Console) -> None:
     ]
     found = schema.Ranges(ops=["CONV_2D"], tensors=rows)
     overflow.show(run_folders.make(folder).spec(), found, console, 20)
+
+
+@case
+def many_inputs_and_metrics(folder: Path, console: Console) -> None:
+    row = schema.OutputOverInputs(
+        index=0, name=LONG, dtype="float32", range=1.0, max_error=1.23456e38, mean_error="nan", rms_error=0.0,
+        quantiles={"0.99": 1.23456e-38}, cosine=0.99999999, psnr_db="inf", different=1, relative=[1e-9, 1.0], allowed=[1e-4, 1e-4],
+        wrong=[1], problem=HOSTILE,
+    )  # fmt: skip
+    over_inputs_table.show(schema.OverInputs(ok=False, names=[LONG, HOSTILE], outputs=[row] * 2), console)
+    own = schema.MetricRow(
+        name=f"/{LONG}.py:f", mean=1.23456e-38, least=-1e38, most="inf", at_least=0.5, values=[1.0, 2.0]
+    )
+    over_inputs_table.show_metrics(schema.Metrics(names=[LONG, HOSTILE], metrics=[own]), console)
 
 
 @case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from host_tools.places import worker
+from host_tools.places import model_worker, worker
 from host_tools.record import run_folder, schema
 from host_tools.request import decoder_sizes, from_arguments, make_decoder
 
@@ -29,7 +29,7 @@ def test_support_reads_no_weights(library, tmp_path):
     folder.mkdir()
     run_folder.write_json(folder / "spec.json", spec.to_json())
     before = bytes_read()
-    worker.verdicts(worker.Worker(folder, library, tmp_path), 0)
+    worker.verdicts(model_worker.Worker(folder, library, tmp_path), 0)
     assert bytes_read() - before < size / 2
     nodes = run_folder.RunFolder(folder).read(schema.Verdicts).nodes
     assert nodes and all(node.on == "gpu" for node in nodes)

@@ -11,7 +11,7 @@ from host_tools.base import cpu_drivers, settings
 from host_tools.base.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
 from host_tools.drivers import gpus
 from host_tools.judge import compare, judged
-from host_tools.places import environment, interpreters, on_host, reference, worker as host_worker
+from host_tools.places import environment, interpreters, model_worker, on_host, reference
 from host_tools.record import run_folder, schema
 from host_tools.request import float_twins, from_arguments
 from host_tools.show import report, run_account
@@ -192,7 +192,7 @@ def test_what_a_quantised_models_integers_stand_for_is_a_second_reference(dtype,
     m.output(y)
     path.write_bytes(m.bytes())
     folder = run_folder.start(from_arguments.make_spec(str(path)), tmp_path / "runs")
-    asked = host_worker.Worker(folder, tmp_path, tmp_path)
+    asked = model_worker.Worker(folder, tmp_path, tmp_path)
     asked.arrays = [np.arange(88, 128, dtype=np.int16).astype(dtype).reshape(1, 40)]
     asked.outputs = [np.full((1, 40), least, dtype)]
     reference.write(asked)
@@ -212,7 +212,7 @@ def of_integer_weights(tmp_path, rows=4):
     path = tmp_path / "weights.tflite"
     path.write_bytes(m.bytes())
     folder = run_folder.start(from_arguments.make_spec(str(path)), tmp_path / "runs")
-    asked = host_worker.Worker(folder, tmp_path, tmp_path)
+    asked = model_worker.Worker(folder, tmp_path, tmp_path)
     asked.arrays = [np.random.default_rng(1).uniform(-1, 1, (rows, 64)).astype(np.float32)]
     right = asked.arrays[0] @ weights.floats.T
     asked.outputs = [right]
@@ -275,7 +275,7 @@ def test_a_quantised_model_moves_as_far_as_xnnpack_where_that_is_no_peer_and_rou
     path = tmp_path / "bytes.tflite"
     path.write_bytes(m.bytes())
     folder = run_folder.start(from_arguments.make_spec(str(path), peers=()), tmp_path / "runs")
-    asked = host_worker.Worker(folder, tmp_path, tmp_path)
+    asked = model_worker.Worker(folder, tmp_path, tmp_path)
     asked.arrays = [np.arange(-20, 20, dtype=np.int8).reshape(1, 40)]
     asked.outputs = [np.zeros((1, 40), np.int8)]
     real = reference._outputs_on_cpu
