@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from host_tools.virtual_device import layout
-from host_tools.virtual_device.commands.logcat import LogBuffer
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.listener import Listener
+from host_tools.virtual_device.log_buffer import LogBuffer
 from host_tools.virtual_device.packages import Packages
 from host_tools.virtual_device.processes import Processes
 from host_tools.virtual_device.state import Note, State

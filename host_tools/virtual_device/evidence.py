@@ -4,11 +4,11 @@ import re
 import signal
 import time
 from collections import deque
-from datetime import UTC, datetime
 
-from host_tools.virtual_device.packages import SYSTEM_PID
+from host_tools.virtual_device.log_buffer import moment
 from host_tools.virtual_device.processes import AppProcess
 from host_tools.virtual_device.state import State
+from host_tools.virtual_device.users import SYSTEM_PID
 
 _KEPT = 16
 SIGNALED, CRASH, NATIVE_CRASH = "2 (SIGNALED)", "4 (APP CRASH(EXCEPTION))", "5 (APP CRASH(NATIVE))"
@@ -24,11 +24,6 @@ _EXIT = """\
           timestamp={timestamp} pid={pid} realUid={uid} packageUid={uid} definingUid={uid} user=0
           process={package} reason={reason} subreason={subreason} status={status}
           importance=100 pss=0.00 rss=0.00 description={description} state=empty trace=null"""
-
-
-def moment(time_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """A time since 1970 in the device's time zone, with milliseconds."""
-    return datetime.fromtimestamp(time_s, UTC).strftime(f"{form}.%f")[:-3]
 
 
 class Evidence:

@@ -5,14 +5,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.installed_app import Installed
 from host_tools.virtual_device.state import State
+from host_tools.virtual_device.users import MEDIA_UID, ROOT_UID, SHELL_UID, SYSTEM_UID, USERS
 
-ROOT_UID, SYSTEM_UID, SHELL_UID, MEDIA_UID = 0, 1000, 2000, 1023
 APP_DATA = "/data/data"
 SHELL_FOLDER = "/data/local/tmp"
-
-USERS = {ROOT_UID: "root", SYSTEM_UID: "system", SHELL_UID: "shell", MEDIA_UID: "media_rw"}
 
 READ, WRITE = "r", "w"
 NEITHER, BOTH = "", "rw"

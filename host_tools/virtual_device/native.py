@@ -8,7 +8,6 @@ sandbox. The note keeps accidents away, not attackers: a library that the runner
 import errno
 import os
 import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from host_tools.base.errors import QuadraError
 from host_tools.build import size
 from host_tools.virtual_device import faults, processes
 from host_tools.virtual_device.call import Call, Stopped
-from host_tools.virtual_device.layout import SHELL_UID
+from host_tools.virtual_device.program import Program
 
 ABI = "x86_64"
 _LOADER = "/system/bin/linker64"
@@ -29,28 +28,6 @@ _KILLED = 128
 _DEADLINE_S = 3600.0  # it has one of its own, from the RunSpec
 _ELF = b"\x7fELF"
 _CASE = "begin "
-
-
-class Program:
-    """One that runs, as the table of processes shows it."""
-
-    uid = SHELL_UID
-
-    def __init__(self, pid: int, words: list[str]) -> None:
-        self.pid, self.name, self.command_line = pid, os.path.basename(words[0]), " ".join(words)
-        self.ended, self.signal = threading.Event(), 0
-        self.dropped: faults.Dropped | None = None  # the connection, while its output was written
-
-    def alive(self) -> bool:
-        return not self.ended.is_set()
-
-    def send(self, number: int) -> None:
-        """Every signal ends it."""
-        self.signal = number
-        self.ended.set()
-
-    def end(self, why: str) -> None:
-        self.send(signal.SIGKILL)
 
 
 def execute(call: Call) -> int:

@@ -11,40 +11,17 @@ import shutil
 import tempfile
 import threading
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from host_tools.virtual_device import apk_reader
 from host_tools.virtual_device.apk_reader import Apk, Refused
+from host_tools.virtual_device.installed_app import APK_NAME, Installed
 from host_tools.virtual_device.state import State
+from host_tools.virtual_device.users import SYSTEM_PID
 
 _FIRST_UID = 10110
 _LEAST_TARGET = 23  # Android 14 takes nothing that was made for less
 _PRIVATE = ("cache", "code_cache", "files")
-APK_NAME = "base.apk"
-SYSTEM_PID = 1206  # of Android's system server, in the log
-
-
-@dataclass
-class Installed(Apk):
-    """An installed package."""
-
-    uid: int
-    folder: str  # /data/app/…
-    abi: str  # of its libraries on this device; empty: it has none
-
-    @property
-    def apk(self) -> str:
-        return f"{self.folder}/{APK_NAME}"
-
-    @property
-    def native(self) -> str:
-        """The folder of its libraries."""
-        return f"{self.folder}/lib/{self.abi}"
-
-    @property
-    def data(self) -> str:
-        return f"/data/data/{self.package}"
 
 
 class Packages:

@@ -19,17 +19,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
 from host_tools.base.errors import QuadraError
 from host_tools.build import apk, java, maven, stock_delegate
-from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.installed_app import Installed
+from host_tools.virtual_device.program import Program
 from host_tools.virtual_device.state import State
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.native import Program
 
 RUNNER = "org.quadra.runner.QuadraRunner"  # the one Instrumentation that can be run here
 _NEEDED = (RUNNER, "org.tensorflow.lite.Interpreter")
@@ -212,7 +210,7 @@ class Processes:
         self._machines: dict[str, Machine] = {}
         self._lock, self._making = threading.Lock(), threading.Lock()
 
-    def all(self) -> list[Union[AppProcess, "Program"]]:
+    def all(self) -> list[AppProcess | Program]:
         with self._lock:
             self._table = [one for one in self._table if one.alive()]
             return list(self._table)
@@ -220,7 +218,7 @@ class Processes:
     def of(self, package: str) -> list[AppProcess]:
         return [one for one in self.all() if isinstance(one, AppProcess) and one.one.package == package]
 
-    def add(self, program: "Program") -> None:
+    def add(self, program: Program) -> None:
         """It is in the table as long as it runs."""
         with self._lock:
             self._table.append(program)

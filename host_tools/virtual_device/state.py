@@ -11,16 +11,11 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from host_tools.virtual_device.device_parts import Ends, InstalledApps, Link, ProcessTable
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.commands.logcat import LogBuffer
-    from host_tools.virtual_device.connection import Connection
-    from host_tools.virtual_device.evidence import Evidence
-    from host_tools.virtual_device.packages import Installed, Packages
-    from host_tools.virtual_device.processes import Processes
+from host_tools.virtual_device.installed_app import Installed
+from host_tools.virtual_device.log_buffer import LogBuffer
 
 _POLL_S = 0.02
 _BOOT_S = 0.5
@@ -45,10 +40,10 @@ class Note:
 class State:
     """Of one device. What serves it, from `processes` on, is made by VirtualDevice."""
 
-    processes: "Processes"
-    evidence: "Evidence"
-    packages: "Packages"
-    logcat: "LogBuffer"
+    processes: ProcessTable
+    evidence: Ends
+    packages: InstalledApps
+    logcat: LogBuffer
 
     def __init__(
         self, root: Path, name: str, port: int, faults: Sequence[str], on_note: Callable[[Note], None] | None
@@ -69,7 +64,7 @@ class State:
         self.away_until = 0.0
         self.last_asked = self._started = time.monotonic()
         self._on_note = on_note
-        self._connections: set[Connection] = set()
+        self._connections: set[Link] = set()
 
     @property
     def serial(self) -> str:

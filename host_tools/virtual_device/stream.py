@@ -2,13 +2,9 @@
 
 import queue
 import threading
-from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import wire
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.connection import Connection
-
+from host_tools.virtual_device.device_parts import Link
 
 _MOST_WAITING = 64  # WRTEs that nobody has read
 
@@ -20,7 +16,7 @@ class StreamClosed(Exception):
 class Stream:
     """`closed` is set as soon as nobody listens any more: commands end when they see it. One thread reads, one writes."""
 
-    def __init__(self, connection: "Connection", local: int, remote: int, service: str) -> None:
+    def __init__(self, connection: Link, local: int, remote: int, service: str) -> None:
         self.connection, self.local, self.remote, self.service = connection, local, remote, service
         self.closed = threading.Event()
         self._in: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # the host's WRTEs; an empty one is the end

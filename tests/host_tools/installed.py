@@ -1,7 +1,7 @@
 """Apps of a virtual device that were never an APK: for tests of files and of run-as."""
 
 from host_tools.virtual_device.device import VirtualDevice
-from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.installed_app import Installed
 
 
 def install(phone: VirtualDevice, package: str) -> None:

@@ -11,7 +11,7 @@ from host_tools.virtual_device import evidence, faults
 from host_tools.virtual_device.call import Call, Given, Stopped, Words, command
 from host_tools.virtual_device.faults import Dropped, Fault
 from host_tools.virtual_device.hostile import INSTRUMENTATIONS, pick
-from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.installed_app import Installed
 from host_tools.virtual_device.processes import AppProcess, Event, LoadFailed
 
 _POLL_S = 0.05
@@ -105,7 +105,7 @@ class _Run:
         files = self.call.files
         arguments = {k: files.for_process(v) if v[:1] == "/" else v for k, v in self.arguments.items()}
         pause = _AT if self.trouble else _FIRST if at_start else ""
-        process = self.device.processes.start(one, arguments, planted, pause)
+        process: AppProcess = self.device.processes.start(one, arguments, planted, pause)
         process.runner = self.runner
         self.device.evidence.system(
             "I", f"Start proc {process.pid}:{one.package}/u0a{one.uid - 10000} for added application {one.package}"

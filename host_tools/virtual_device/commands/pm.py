@@ -8,7 +8,8 @@ from host_tools.base.errors import QuadraError
 from host_tools.virtual_device.apk_reader import Refused
 from host_tools.virtual_device.call import Call, Given, Input, Words, command
 from host_tools.virtual_device.hostile import INSTALLS, pick
-from host_tools.virtual_device.packages import APK_NAME, no_room
+from host_tools.virtual_device.installed_app import APK_NAME
+from host_tools.virtual_device.packages import no_room
 
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
