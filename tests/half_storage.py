@@ -16,7 +16,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from tests.judge import errors
 
-TRIED = 9  # inputs
+TRIED = 25  # inputs: of masks that noise leaves a few numbers in, the largest of nine is still small by chance
 _FLOAT, _HALF = schema.TensorType.FLOAT32, schema.TensorType.FLOAT16
 
 

@@ -141,3 +141,42 @@ def test_nodes_in_float32_are_read_as_halfs(on, backend, target):
     [expected] = cpu.run(made[0], [made[1]])
     found = run(on(backend), made, target, backend, "f16", float32_nodes="2")
     assert abs(found - expected).max() <= TOLERANCE["f16"] * np.ptp(expected) / 3
+
+
+def two_convolutions() -> Made:
+    """One with a twelfth of the products, whose results are an output too, and one with the others."""
+    draw = generator("half two convolutions").normal
+    m = Model()
+    x = m.input((1, 9, 10, 24))
+    weights = [draw(size=(outputs, 1, 1, inputs)).astype(np.float32) for outputs, inputs in ((8, 24), (264, 8))]
+    few = m.conv2d(x, weights[0], draw(size=8).astype(np.float32))
+    m.output(few, m.conv2d(few, weights[1], draw(size=264).astype(np.float32)))
+    return m.bytes(), draw(size=(1, 9, 10, 24)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("backend", "target"), DEVICES)
+def test_a_convolution_with_few_of_the_products_adds_floats(on, backend, target):
+    """One product in five may be a float: the cheapest convolutions', as each costs as much accuracy as any other."""
+    model, feed = two_convolutions()
+    few, most = (
+        [outcome.outputs[0][i] for outcome in made]
+        for made in [
+            [on(backend).run(model, [feed], **options(target, backend, precision=p)) for p in ("f32_f16", "f16")]
+        ]
+        for i in (0, 1)
+    )
+    assert np.array_equal(*few) and not np.array_equal(*most)
+
+
+@pytest.mark.parametrize("target", [target for backend, target in DEVICES if backend == "gles"])
+def test_functions_run_on_floats_between_halfs(on, target):
+    """By themselves and merged into what makes their operand; as in OpenCL, whose half has no functions here."""
+    m = Model()
+    x = m.input((1, 9, 10, 8))
+    m.output(m.unary("HARD_SWISH", x), m.unary("HARD_SWISH", m.max_pool2d(x, (3, 3))))
+    feed = generator("half functions").normal(size=(1, 9, 10, 8)).astype(np.float32)
+    stored, computed = (
+        on("gles").run(m.bytes(), [feed], **options(target, "gles", precision=one)).outputs[0]
+        for one in ("f32_f16", "f16")
+    )
+    assert all(np.array_equal(*pair) for pair in zip(stored, computed, strict=True))

@@ -49,6 +49,7 @@ struct Node {
   std::vector<int> sources;  // indices of the model's nodes that this one stands for
   bool float32 = false;      // computed so, whatever the plan's precision
   bool plain = false;        // by the op's plainest kernels, which no driver optimises
+  bool float_sums = false;   // products and sums are floats, also where the plan has them in half
 };
 
 class Graph {

@@ -247,7 +247,10 @@ std::string Renderer::WriteText(size_t index, const std::string& store, bool med
   Text text(
       QUADRA_TEXT("{ $type e_v = (VALUE); ${steps:,int e_x = (X); int e_y = (Y); }"
                   "${places:,int e_s = (S); }$merged$zeros$store }"));
-  text.Set("type", medium ? "medium4_t" : TypeOf(layouts_[index]));
+  // Steps that have no text for halfs run on floats, in OpenGL ES too.
+  const bool floats = !medium && steps && !layouts_[index].is_int() &&
+                      ComputesHalf(dialect_.precision) && MediumSteps().empty();
+  text.Set("type", medium ? "medium4_t" : floats ? "sum4_t" : TypeOf(layouts_[index]));
   text.Set("ints", layouts_[index].is_int()).Set("steps", steps);
   text.Set("merged", !steps ? "" : medium ? MediumSteps() : OnOneLine(epilogue_) + " ");
   text.Set("places", steps || !lanes.empty()).Set("lanes", lanes).Set("store", store);

@@ -74,8 +74,8 @@ constexpr const char* kHalf = QUADRA_TEXT(
 ${sums}$for(i, pixels) $for(k, slices) a$i_$k += to_float(h$i_$k);
 )");
 constexpr const char* kHalfBlocks = QUADRA_TEXT(R"(int end = at + run;
-for (int j = at${split:, + split * $step}; j < end; j += ${split:,splits * }${step*4}) {
-int stop = min(j + ${split:,splits * }${step*4}, end);
+for (int j = at${split:, + split * $step}; j < end; j += ${split:,splits * }$block) {
+int stop = min(j + ${split:,splits * }$block, end);
 $half}
 )");
 constexpr const char* kHalfBlock =
@@ -96,6 +96,7 @@ std::string AddSlices(const QuadTile& t, const char* read, const SerialTexts* se
     Text blocks(kHalfBlocks);
     blocks.Set("half", kHalf).Set("sums", kHalfBlock).Set("products", products);
     blocks.Set("split", t.split_bits > 0).Set("step", step);
+    blocks.Set("block", step * kMostHalfProducts / 4);
     return blocks.Set("pixels", t.pixels).Set("slices", t.slices);
   }
   if (t.split_bits > 0) return Text(kSharedLoop).Set("step", step).Set("products", products);

@@ -56,9 +56,9 @@ struct Conv {
 };
 
 // Where a plan computes in half, so many products are added in half, and of a row of a window twice
-// as many: each sum is off by at most 2^-11 of what it is so far, all of them by less than 0.4 %,
-// or 0.8 %, of the products' sizes together.
-constexpr int kMostHalfProducts = 16;
+// as many: each sum is off by at most 2^-11 of what it is so far, all of them by less than 0.2 %,
+// or 0.4 %, of the products' sizes together.
+constexpr int kMostHalfProducts = 8;
 // The products that are added in half before floats take over: all of a result, those of a row of
 // the window, or those of some slices.
 enum class HalfSums : uint8_t { kNone, kAll, kOfRow, kOfSlices };

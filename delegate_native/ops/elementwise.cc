@@ -34,7 +34,12 @@ class StepWriter {
  public:
   StepWriter(const KernelContext& context, const Graph& graph, const Value& out, KernelDesc* desc,
              int index)
-      : gpu_(*context.gpu), graph_(graph), out_(out.shape), desc_(desc), index_(index) {}
+      : gpu_(*context.gpu),
+        computes_half_(context.plan_computes_half()),
+        graph_(graph),
+        out_(out.shape),
+        desc_(desc),
+        index_(index) {}
 
   // `e_v = FORMULA;`. The operand `hole` is e_v as it was, and so are operands behind the last of
   // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
@@ -82,7 +87,9 @@ class StepWriter {
     std::string read = Read(id);
     if (!often || read.find("read_") == std::string::npos) return read;
     const std::string name = NextName();
-    Line(TypeOf(graph_.value(id)) + (" " + name) + " = " + read + ";");
+    const Value& value = graph_.value(id);
+    const char* const type = computes_half_ && IsFloat(value.element) ? "sum4_t" : TypeOf(value);
+    Line(type + (" " + name) + " = " + read + ";");
     return name;
   }
 
@@ -153,6 +160,7 @@ class StepWriter {
   void Line(const std::string& text) { desc_->epilogue += text + "\n"; }
 
   const GpuInfo& gpu_;
+  const bool computes_half_;
   const Graph& graph_;
   const Shape& out_;
   KernelDesc* desc_;

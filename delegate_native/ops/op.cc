@@ -181,7 +181,7 @@ Dialect KernelContext::DialectOf() const {
   Dialect dialect;
   dialect.language = gpu->api == Api::kGles ? Language::kGles : Language::kOpenCl;
   // Where half arithmetic is none, only storage is half.
-  const bool no_half = ComputesHalf(precision) && !computes_half();
+  const bool no_half = ComputesHalf(precision) && !plan_computes_half();
   dialect.precision = no_half ? Precision::kF32F16 : precision;
   // A row shows all of a buffer in OpenCL, in OpenGL ES a part.
   const bool fits = gpu->api == Api::kGles ||

@@ -26,6 +26,7 @@ class Importer;
 struct KernelContext {
   const GpuInfo* gpu = nullptr;
   Precision precision = Precision::kF32;
+  bool float_sums = false;  // as of a node (Node::float_sums)
   // Where a tensor of this shape is kept.
   Storage StorageOf(const Shape& shape) const;
   // The same for a kernel's text. Constant operands are read rarely and are small: always buffers.
@@ -38,8 +39,9 @@ struct KernelContext {
   static TensorLayout DenseLayout(const Value& value);
   // The same; float32: with that precision.
   KernelContext For(bool float32) const { return {gpu, float32 ? Precision::kF32 : precision}; }
-  // Whether texts have sums and products in half (docs/kernels.md).
-  bool computes_half() const { return ComputesHalf(precision) && gpu->supports_fp16; }
+  // Whether the plan has sums and products in half (docs/kernels.md), and whether this text has.
+  bool plan_computes_half() const { return ComputesHalf(precision) && gpu->supports_fp16; }
+  bool computes_half() const { return plan_computes_half() && !float_sums; }
   // The language, and how the device wants it written.
   Dialect DialectOf() const;
 };

@@ -40,6 +40,10 @@ Status SplitInt64(Graph* graph);
 // and their operands and results. A plan of half precision stores and computes these in float32.
 void HoldFloat32(const std::string& list, Graph* graph);
 
+// After HoldFloat32, where a plan computes in half: marks the convolutions whose products and sums
+// are floats all the same (Node::float_sums), and returns how many.
+int ChooseFloatSums(Graph* graph);
+
 // After all others, for the planner: the graph's inputs and outputs become dense values
 // (Value::dense), which nodes of their own bring to the others and back.
 void AddBorders(Graph* graph);

@@ -7,7 +7,8 @@ namespace {
 
 Status AddKernels(const KernelContext& context, const Graph& graph, int index, GraphKernels* made) {
   const Node& node = graph.nodes[static_cast<size_t>(index)];
-  const KernelContext own = context.For(node.float32);
+  KernelContext own = context.For(node.float32);
+  own.float_sums = node.float_sums;
   KernelList list;
   list.first_scratch = static_cast<int>(graph.values.size() + made->scratch.size());
   QUADRA_RETURN_IF_ERROR(MakeKernels(own, graph, node, &list));

@@ -131,6 +131,8 @@ Status Session::Optimize(Graph* graph) const {
   if (kept > 0)
     Log(2, "nodes that stay in float32, as their numbers may be beyond half's: %d", kept);
   HoldFloat32(options_.float32_nodes, graph);
+  const int floats = ComputesHalf(options_.precision) ? ChooseFloatSums(graph) : 0;
+  if (floats > 0) Log(2, "convolutions that have few products, and sums of floats: %d", floats);
   return Status();
 }
 
