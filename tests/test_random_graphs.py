@@ -27,14 +27,16 @@ SLOW_RUNS = [
     Run("gles", "", "f16"),
     Run("gles", "adreno-640", "f16"),
 ]
+IN_HALF = Run("gles", "adreno-640", "f16")  # computes in half, where the own target only stores so
 everywhere = pytest.mark.parametrize(
     "run",
     [
         *[pytest.param(run, id=run.id) for run in RUNS],
-        *[pytest.param(run, id=run.id, marks=pytest.mark.slow) for run in SLOW_RUNS],
+        *[pytest.param(run, id=run.id, marks=[pytest.mark.slow] * (run != IN_HALF)) for run in SLOW_RUNS],
     ],
 )
-# (of one op, of a graph, the least range): terms that cancel leave their rounding behind.
+# (of one op, of a graph, the least range): terms that cancel leave their rounding behind. f16 may cost twice what half
+# storage does, as real models show (test_driver_models.py).
 TOLERANCES = {"f32": (1e-5, 1e-4, 0.05), "f32_f16": (2e-2, 2e-2, 0.2), "f16": (4e-2, 4e-2, 0.5)}
 EXAMPLES = 10 if on_driver.sample_only() else settings.default.max_examples
 RUNS_OF_AN_OP = 3 if on_driver.session() else 2
