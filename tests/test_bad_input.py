@@ -98,13 +98,6 @@ def test_unsupported_type_is_left_to_cpu(quadra, op, dtype, backend):
     assert outcome.nodes[0]["on"] == "cpu" and dtype in outcome.nodes[0]["reason"].lower(), outcome.nodes
 
 
-def _variable(m: Model, x):
-    """x + what the variable holds, which is x."""
-    handle = m.op("VAR_HANDLE", [], (1,), "VarHandleOptions", output={"dtype": "resource"}, SharedName="v")
-    m.several("ASSIGN_VARIABLE", [handle, x], [], "AssignVariableOptions")
-    return m.add(x, m.op("READ_VARIABLE", [handle], x.shape, "ReadVariableOptions"))
-
-
 def _hash_table(m: Model, x):
     kinds = {"KeyDtype": tflite.TensorType.INT64, "ValueDtype": tflite.TensorType.STRING}
     table = m.op("HASHTABLE", [], (1,), "HashtableOptions", output={"dtype": "resource"}, TableId=1, **kinds)
@@ -129,7 +122,6 @@ _KEPT = "uses what the interpreter keeps, for other subgraphs, too"
 @pytest.mark.parametrize(
     ("build", "reasons"),
     [
-        (_variable, dict.fromkeys(("VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE"), _KEPT)),
         (_hash_table, dict.fromkeys(("HASHTABLE", "HASHTABLE_SIZE"), _KEPT)),
         (_where, {"WHERE": "how many results WHERE has depends on numbers"}),
         (_complex, {"CAST": "complex64"}),

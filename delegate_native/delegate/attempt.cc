@@ -77,6 +77,7 @@ class Trial {
                                            gpu_.backend, partition.get()));
       is_same = partition->Has(*previews[i].nodes_to_replace);
       partition->model = subgraph_.model;
+      partition->FindResources(model_);
       partition->allows_quantized = allows_quantized();
       kept->partitions.push_back(std::move(partition));
     }

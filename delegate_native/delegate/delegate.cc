@@ -208,7 +208,7 @@ void Delegate::ShareBuffers(TfLiteContext* context, const Applied& applied) {
   for (const auto& partition : best.partitions) {
     partition->buffers = buffers_;
     partition->subgraph = applied.subgraph;
-    partition->is_whole_model = is_whole && partition->states == 0;
+    partition->is_whole_model = is_whole && partition->states == 0 && !partition->resources.any();
     partition->Offer(context);
   }
 }

@@ -27,6 +27,8 @@ void AddNode(const ModelNodes::Entry& entry, ContentHash* hash) {
                        registration.prepare || registration.init};
   hash->Add(facts, sizeof(facts));
   AddText(registration.custom_name, hash);
+  std::string variable;
+  if (VariableOf(entry, &variable)) AddText(variable.c_str(), hash);
   for (const TfLiteIntArray* list : {node.inputs, node.outputs, node.intermediates}) {
     AddArray(list, hash);
   }

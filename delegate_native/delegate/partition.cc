@@ -94,6 +94,9 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
   const Outside outside = FindOutside(*context, model, *known, *partition);
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, outside.nodes));
   importer.states()->Forget();
+  if (!importer.states()->read().empty()) {
+    return Unsupported("sizes depend on what a variable holds");
+  }
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, partition->nodes));
   std::vector<int> inputs, outputs;
   const auto add_inputs = [&](const std::vector<int>& tensors) {
@@ -107,9 +110,14 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
     return static_cast<int>(inputs.size() - before);
   };
   add_inputs(partition->input_tensors);
+  for (const auto& [tensor, value] : importer.states()->read()) {
+    graph->inputs.push_back(value);
+    inputs.push_back(tensor);
+  }
   partition->only_shapes = graph->only_shapes = add_inputs(outside.sources);
   for (int tensor : partition->output_tensors) {
     const ValueId value = importer.tensors()->StoredValueOf(tensor);
+    if (value < 0 && known->variables.count(tensor)) continue;
     if (value < 0) {
       return Unsupported("'%s', which an op leaves out, is read", context->tensors[tensor].name);
     }
@@ -125,6 +133,8 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
   partition->states = static_cast<int>(importer.states()->values().size());
   partition->input_tensors.swap(inputs);
   partition->output_tensors.swap(outputs);
+  if (graph->outputs.empty()) return Unsupported("it has nothing to compute");
+  partition->FindResources(model);
   return Status();
 }
 
@@ -177,6 +187,10 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   return partition->session->Prepare(shapes);
 }
 
+void Partition::FindResources(const ModelNodes& from) {
+  resources.Find(from, nodes, input_tensors, output_tensors, states);
+}
+
 void Partition::Take(const TfLiteDelegateParams& params) {
   Assign(*params.nodes_to_replace, &nodes);
   Assign(*params.input_tensors, &input_tensors);
@@ -201,7 +215,7 @@ Status Partition::ImportIfNeeded(const std::vector<Shape>* shapes) {
   if (!session->NeedsGraph(shapes)) return Status();
   Graph graph;
   output_tensors.resize(output_tensors.size() - static_cast<size_t>(states));
-  input_tensors.resize(inputs_read());
+  input_tensors.resize(inputs_read() - static_cast<size_t>(resources.reads()));
   states = only_shapes = 0;  // they come again
   QUADRA_RETURN_IF_ERROR(ImportKept(session->options(), &graph));
   return session->SetGraph(std::move(graph));
@@ -213,8 +227,11 @@ bool Partition::Has(const TfLiteIntArray& list) const {
 }
 
 bool Partition::HasUnknownSizes(const TfLiteContext* context) const {
-  for (int tensor : input_tensors) {
-    if (context->tensors[tensor].allocation_type == kTfLiteDynamic) return true;
+  for (size_t i = 0; i < input_tensors.size(); ++i) {
+    const TfLiteTensor& tensor = context->tensors[input_tensors[i]];
+    if (tensor.allocation_type == kTfLiteDynamic && !resources.IsRead(static_cast<int>(i))) {
+      return true;
+    }
   }
   return false;
 }
@@ -252,6 +269,7 @@ Status Partition::PrepareSession(TfLiteContext* context) {
     const IoTensor& output = is_empty ? of_nothing[i] : session->outputs()[i];
     TfLiteTensor* tensor = &context->tensors[output_tensors[i]];
     if (tensor->is_variable) continue;  // the nodes leave as many numbers as they found
+    if (resources.IsAssigned(static_cast<int>(i))) continue;
     QUADRA_RETURN_IF_ERROR(Resize(context, tensor, output.shape, output.rank, output.element));
   }
   if (!is_empty) Offer(context);
@@ -342,8 +360,9 @@ Status Partition::Prepare(TfLiteContext* context) {
   if (!session) QUADRA_RETURN_IF_ERROR(MakeSession());
   if (!HasUnknownSizes(context)) return PrepareSession(context);
   // A neighbour on the CPU tells the sizes only while it runs: so do we.
-  for (int tensor : output_tensors) {
-    TfLiteTensor& output = context->tensors[tensor];
+  for (size_t i = 0; i < output_tensors.size(); ++i) {
+    TfLiteTensor& output = context->tensors[output_tensors[i]];
+    if (resources.IsAssigned(static_cast<int>(i))) continue;
     // These own their memory already.
     if (output.is_variable || output.allocation_type == kTfLiteDynamic) continue;
     output.allocation_type = kTfLiteDynamic;
@@ -353,6 +372,8 @@ Status Partition::Prepare(TfLiteContext* context) {
 }
 
 Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
+  QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
+  QUADRA_RETURN_IF_ERROR(resources.Read(context, session->inputs()));
   std::vector<const void*> inputs(inputs_read());
   std::vector<void*> outputs(output_tensors.size());
   PortObjects objects;
@@ -368,17 +389,27 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
     return Status();
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (resources.IsRead(static_cast<int>(i))) {
+      inputs[i] = resources.NumbersOf(static_cast<int>(i));
+      continue;
+    }
     void* host = nullptr;
     QUADRA_RETURN_IF_ERROR(
         find(input_tensors[i], session->inputs()[i], false, &objects.inputs[i], &host));
     inputs[i] = host;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
+    const int index = static_cast<int>(i);
+    if (resources.IsAssigned(index)) {
+      outputs[i] = resources.MemoryFor(index, session->outputs()[i]);
+      if (!outputs[i]) return Internal("out of memory");
+      continue;
+    }
     QUADRA_RETURN_IF_ERROR(
         find(output_tensors[i], session->outputs()[i], true, &objects.outputs[i], &outputs[i]));
   }
-  QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
-  return session->Invoke(inputs, outputs, objects, events);
+  QUADRA_RETURN_IF_ERROR(session->Invoke(inputs, outputs, objects, events));
+  return resources.Assign(context, session->outputs());
 }
 
 Status Partition::Invoke(TfLiteContext* context) {

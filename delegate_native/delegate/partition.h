@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "delegate_native/delegate/buffers.h"
+#include "delegate_native/delegate/resources.h"
 #include "delegate_native/delegate/verdicts.h"
 #include "delegate_native/session/session.h"
 #include "delegate_native/tflite/abi.h"
@@ -25,11 +26,15 @@ struct Partition {
   std::unique_ptr<SystemMemory> imported_;
 
  public:
-  std::vector<int> nodes;           // of the model
-  std::vector<int> input_tensors;   // in the order of the graph's inputs; last, only shapes
-  std::vector<int> output_tensors;  // in the order of the graph's outputs; last, variable tensors
+  std::vector<int> nodes;  // of the model
+  // In the order of the graph's inputs; last, what is read of resource variables, and only shapes.
+  std::vector<int> input_tensors;
+  // In the order of the graph's outputs; last, states: variable tensors, and those that are
+  // assigned to resource variables.
+  std::vector<int> output_tensors;
   std::unique_ptr<Session> session;
-  int states = 0;  // how many of the outputs are variable tensors
+  int states = 0;  // how many of the outputs they are
+  Resources resources;
   // How many of the inputs are tensors that its nodes do not read: sizes that they read follow from
   // their shapes, through nodes outside.
   int only_shapes = 0;
@@ -49,6 +54,8 @@ struct Partition {
 
   // Its nodes and what they read and make become these.
   void Take(const TfLiteDelegateParams& params);
+  // When its nodes, inputs and outputs are known.
+  void FindResources(const ModelNodes& from);
   // Whether these are its nodes.
   bool Has(const TfLiteIntArray& list) const;
   // Tells the buffers' source which tensors may be in buffers of the GPU API.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "delegate_native/base/ranges.h"
+#include "delegate_native/delegate/resources.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/op_names.h"
@@ -44,7 +45,8 @@ class Judgement {
     if (status.ok()) status = Try(verdict->node, entry, &note);
     verdict->on_gpu = status.ok();
     verdict->is_constant =
-        status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
+        status.ok() && outputs->size > 0 &&
+        (known_->constants.Has(outputs->data[0]) || known_->variables.count(outputs->data[0]) > 0);
     verdict->reason = status.ok() ? note : status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
   }
@@ -56,6 +58,7 @@ class Judgement {
     *note = importer.note();
     for (const auto& state : importer.states()->values())
       QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
+    for (const auto& read : importer.states()->read()) scratch_.inputs.push_back(read.second);
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
       const ValueId value = tensor < 0 ? -1 : importer.tensors()->ValueOf(tensor);
@@ -85,6 +88,7 @@ class Judgement {
 
   // Nothing orders nodes that share a variable, once partitions run as one node each.
   Status CheckOwned(int tensor) const {
+    if (!context_->tensors[tensor].is_variable) return Status();
     std::ptrdiff_t uses = 0;
     for (const ModelNodes::Entry& entry : model_.entries) {
       if (!entry.status.ok()) continue;
@@ -196,6 +200,7 @@ Judged Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& tar
              Precision precision, const std::string& float32_nodes, bool allows_quantized) {
   Judged judged;
   judged.known.allows_quantized = allows_quantized;
+  FindVariables(*context, model, &judged.known);
   judged.verdicts =
       Judgement(context, model, target, precision, float32_nodes, &judged.known).Run();
   return judged;

@@ -121,8 +121,11 @@ Status HasNone(int builtin, const char* name) {
   if (builtin == kTfLiteBuiltinWhere) {
     return Unsupported("how many results %s has depends on numbers", name);
   }
-  // Hash tables and variables.
-  if (builtin >= kTfLiteBuiltinHashtable && builtin <= kTfLiteBuiltinAssignVariable) {
+  if (builtin == kTfLiteBuiltinCallOnce) {
+    return Unsupported("%s has something to do before the first inference alone", name);
+  }
+  // Hash tables.
+  if (builtin >= kTfLiteBuiltinHashtable && builtin < kTfLiteBuiltinVarHandle) {
     return Unsupported("%s uses what the interpreter keeps, for other subgraphs, too", name);
   }
   return Unsupported("Quadra has no %s yet", name);

@@ -139,6 +139,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinDensify = 124,
   kTfLiteBuiltinBatchMatmul = 126,
   kTfLiteBuiltinCumsum = 128,
+  kTfLiteBuiltinCallOnce = 129,
   kTfLiteBuiltinBroadcastTo = 130,
   kTfLiteBuiltinConv3d = 132,
   kTfLiteBuiltinHashtable = 136,
@@ -404,6 +405,11 @@ struct TfLiteIfParams {
 struct TfLiteWhileParams {
   int cond_subgraph_index;
   int body_subgraph_index;
+};
+
+struct TfLiteVarHandleParams {
+  const char* container;
+  const char* shared_name;
 };
 
 struct TfLiteStablehloCompositeParams {

@@ -71,15 +71,16 @@ Status GraphTensors::Typed(const TfLiteTensor& tensor, const char* what, Element
                      NameOf(tensor), TypeName(tensor.type));
 }
 
-Status GraphTensors::CheckRuntime(const TfLiteTensor& tensor, const char* what) const {
-  if (tensor.is_variable) {
-    return Unsupported("%s '%s' is a variable that keeps its value between runs", what,
-                       NameOf(tensor));
+Status GraphTensors::CheckRuntime(int tensor, const char* what) const {
+  const TfLiteTensor& t = context_->tensors[tensor];
+  if (t.is_variable) {
+    return Unsupported("%s '%s' is a variable that keeps its value between runs", what, NameOf(t));
   }
-  // Texts always are, and their type says more.
-  if (tensor.allocation_type == kTfLiteDynamic && tensor.type != kTfLiteString) {
+  // Texts always are, and their type says more. What is read of a resource variable is once the
+  // interpreter has prepared it.
+  if (t.allocation_type == kTfLiteDynamic && t.type != kTfLiteString && !Known(tensor)) {
     return Unsupported("%s '%s' has a size that is only known while the model runs", what,
-                       NameOf(tensor));
+                       NameOf(t));
   }
   return Status();
 }
@@ -88,7 +89,7 @@ Status GraphTensors::Operand(int tensor, Elements elements, ValueId* value) {
   const ValueId known = ValueOf(tensor);
   const bool is_computed = known >= 0 && !graph_->IsConstant(known);
   if (!is_computed && IsConstant(tensor)) return Constant(tensor, elements, value);
-  if (known < 0) QUADRA_RETURN_IF_ERROR(CheckRuntime(context_->tensors[tensor], "input"));
+  if (known < 0) QUADRA_RETURN_IF_ERROR(CheckRuntime(tensor, "input"));
   return Computed(tensor, elements, value);
 }
 
@@ -194,7 +195,7 @@ Status GraphTensors::Output(int tensor, ValueId* value) {
   } else {
     QUADRA_RETURN_IF_ERROR(Typed(t, "output", kAllElements, &made));
   }
-  QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "output"));
+  QUADRA_RETURN_IF_ERROR(CheckRuntime(tensor, "output"));
   // The shape comes from shape inference; the file's may be from before a resize.
   made.name = NameOf(t);
   made.rank = t.dims ? t.dims->size : 4;

@@ -63,7 +63,7 @@ class GraphTensors {
   std::string Wanted(Elements elements) const;
 
  private:
-  Status CheckRuntime(const TfLiteTensor& tensor, const char* what) const;
+  Status CheckRuntime(int tensor, const char* what) const;
   Status Typed(const TfLiteTensor& tensor, const char* what, Elements elements, Value* value) const;
   // A value with the numbers of a tensor. The graph says so for tensors of the model that keep
   // their numbers: none of a subgraph that stands for a node, and no variable.

@@ -63,6 +63,20 @@ void Importer::SetState(int input, ValueId value) {
   if (InputTensor(input).is_variable) states_.Set(InputIndex(input), value);
 }
 
+Status Importer::ReadResource() {
+  QUADRA_RETURN_IF_ERROR(CheckHas(0));
+  ValueId value;
+  QUADRA_RETURN_IF_ERROR(states_.ReadResource(InputIndex(0), OutputIndex(0), &value));
+  return AddNode("copy", {value}, {});
+}
+
+Status Importer::AssignResource() {
+  QUADRA_RETURN_IF_ERROR(CheckHas(0));
+  ValueId value;
+  QUADRA_RETURN_IF_ERROR(Operand(1, &value, kAllElements));
+  return states_.AssignResource(InputIndex(0), InputIndex(1), value);
+}
+
 ValueId Importer::OntoGrid(int state, ValueId floats) {
   return states_.OntoGrid(InputIndex(state), floats);
 }

@@ -59,6 +59,10 @@ class Importer : public NodeReader {
   // hold integers that stand for floats.
   Status State(int input, ValueId* value, bool quantized = false);
   void SetState(int input, ValueId value);
+  // Input 0 is a resource variable's handle: output 0 becomes what it holds.
+  Status ReadResource();
+  // It holds input 1 from now on.
+  Status AssignResource();
   // The floats that a state can hold which are nearest to these.
   ValueId OntoGrid(int state, ValueId floats);
   // The input that is convolved, then constants: input 1, the weights, and the bias if it is there.

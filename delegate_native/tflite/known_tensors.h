@@ -3,6 +3,7 @@
 #define QUADRA_TFLITE_KNOWN_TENSORS_H_
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "delegate_native/graph/graph.h"
@@ -22,6 +23,8 @@ using KnownShapes = std::map<int, KnownShape>;
 struct KnownTensors {
   ConstantPool constants;
   KnownShapes shapes;
+  // Names of resource variables, by the tensors of their handles.
+  std::map<int, std::string> variables;
   bool allows_quantized = true;  // tensors of quantised integers
   // The subgraph that is being imported, behind those that it is a part of.
   std::vector<const TfLiteContext*> subgraphs;

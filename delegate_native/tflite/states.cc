@@ -4,6 +4,16 @@
 #include "delegate_native/tflite/tensor_info.h"
 
 namespace quadra {
+namespace {
+
+// Whether the same bytes are the same numbers in both.
+bool SameNumbers(const TfLiteTensor& a, const TfLiteTensor& b) {
+  if (a.type != b.type || IsQuantized(a) != IsQuantized(b)) return false;
+  return !IsQuantized(a) ||
+         (a.params.scale == b.params.scale && a.params.zero_point == b.params.zero_point);
+}
+
+}  // namespace
 
 Status States::Read(int tensor, bool quantized, ValueId* value) {
   const TfLiteTensor& t = tensors_->tensor(tensor);
@@ -22,6 +32,75 @@ ValueId States::OntoGrid(int tensor, ValueId floats) {
   const TfLiteTensor& t = tensors_->tensor(tensor);
   return t.type == kTfLiteFloat32 ? floats
                                   : tensors_->AddInnerNode("requantize", {floats}, GridOf(t));
+}
+
+Status States::FindName(int handle, const std::string** name) const {
+  const auto& variables = tensors_->known()->variables;
+  const auto known = variables.find(handle);
+  if (known == variables.end()) {
+    return Unsupported("its handle '%s' is of no VAR_HANDLE in this subgraph",
+                       NameOf(tensors_->tensor(handle)));
+  }
+  *name = &known->second;
+  return Status();
+}
+
+Status States::AddResource(int tensor, Held* held) {
+  const TfLiteTensor& t = tensors_->tensor(tensor);
+  Value made;
+  if (IsQuantized(t)) {
+    QUADRA_RETURN_IF_ERROR(CheckQuantized(t, "variable", tensors_->known()->allows_quantized));
+    made.element = StoredElement(t);
+  } else if (!ElementOf(t.type, &made.element)) {
+    return Unsupported("the variable is %s", TypeName(t.type));
+  }
+  QUADRA_RETURN_IF_ERROR(tensors_->Describe(tensor, &made.shape, &made.rank));
+  made.name = NameOf(t);
+  const ValueId stored = tensors_->graph()->AddValue(std::move(made));
+  read_.emplace_back(tensor, stored);
+  *held = {tensor,
+           IsQuantized(t) ? tensors_->AddInnerNode("dequantize", {stored}, GridOf(t)) : stored};
+  return Status();
+}
+
+Status States::ReadResource(int handle, int tensor, ValueId* value) {
+  const std::string* name;
+  QUADRA_RETURN_IF_ERROR(FindName(handle, &name));
+  auto found = held_.find(*name);
+  if (found == held_.end()) {
+    Held held;
+    QUADRA_RETURN_IF_ERROR(AddResource(tensor, &held));
+    found = held_.emplace(*name, held).first;
+  }
+  const TfLiteTensor &before = tensors_->tensor(found->second.tensor),
+                     &made = tensors_->tensor(tensor);
+  if (!SameNumbers(before, made)) {
+    return Unsupported("'%s' and '%s' are one variable's and differ in type or scale",
+                       NameOf(before), NameOf(made));
+  }
+  *value = found->second.value;
+  return Status();
+}
+
+Status States::AssignResource(int handle, int tensor, ValueId value) {
+  const std::string* name;
+  QUADRA_RETURN_IF_ERROR(FindName(handle, &name));
+  if (tensors_->graph()->IsConstant(value)) return Unsupported("it assigns a constant");
+  held_[*name] = {tensor, value};
+  const ValueId stored = tensors_->ValueOf(tensor);
+  // The numbers of a tensor from elsewhere are where it is.
+  if (tensors_->graph()->Producer(stored) < 0) return Status();
+  const TfLiteTensor& t = tensors_->tensor(tensor);
+  if (IsQuantized(t)) {
+    values_[tensor] = tensors_->Quantized(tensor, value);
+    return Status();
+  }
+  const ValueId copy = tensors_->AddInnerNode("copy", {value}, {});
+  if (!ElementOf(t.type, &tensors_->graph()->value(copy).element)) {
+    return Unsupported("it assigns %s", TypeName(t.type));
+  }
+  values_[tensor] = copy;
+  return Status();
 }
 
 }  // namespace quadra

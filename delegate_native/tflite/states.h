@@ -1,9 +1,12 @@
-// Variable tensors, which keep their numbers from one run to the next. A node reads what one holds
-// when it runs, and says what it leaves there. Integers stand for floats.
+// Variable tensors and resource variables, which keep their numbers from one run to the next. A
+// node reads what one holds when it runs, and says what it leaves there. Integers stand for floats.
 #ifndef QUADRA_TFLITE_STATES_H_
 #define QUADRA_TFLITE_STATES_H_
 
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/tflite/graph_tensors.h"
@@ -20,13 +23,32 @@ class States {
   // The floats that it can hold which are nearest to these.
   ValueId OntoGrid(int tensor, ValueId floats);
 
-  // The values that they get when the nodes have run.
+  // What a resource variable holds; `tensor` is what the node makes of it.
+  Status ReadResource(int handle, int tensor, ValueId* value);
+  // It holds this tensor's numbers from now on.
+  Status AssignResource(int handle, int tensor, ValueId value);
+
+  // The values that they get when the nodes have run, by variable tensors and tensors that are
+  // assigned.
   const std::map<int, ValueId>& values() const { return values_; }
+  // What resource variables hold before, by the tensors that are made of it.
+  const std::vector<std::pair<int, ValueId>>& read() const { return read_; }
   void Forget() { values_.clear(); }
 
  private:
+  // What a resource variable holds while the nodes run.
+  struct Held {
+    int tensor;  // one with these numbers
+    ValueId value;
+  };
+
+  Status FindName(int handle, const std::string** name) const;
+  Status AddResource(int tensor, Held* held);
+
   GraphTensors* tensors_;
   std::map<int, ValueId> values_;
+  std::map<std::string, Held> held_;
+  std::vector<std::pair<int, ValueId>> read_;
 };
 
 }  // namespace quadra
