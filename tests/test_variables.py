@@ -290,8 +290,12 @@ for i, (feed,) in enumerate(feeds):
     name = "begin" if i % 7 == 0 else "go_on"
     got, want = (one.get_signature_runner(name)(x=feed) for one in (ours, theirs))
     check(list(got.values()), list(want.values()))
-left = [node for node in report(library, delegate)["nodes"] if node["on"] != "gpu"]
+told = report(library, delegate)
+left = [node for node in told["nodes"] if node["on"] != "gpu"]
 assert not left, left
+# So it comes and goes in each step.
+moved = sum(part["copied_inputs_bytes"] for part in told["partitions"] if backend == "gles")
+assert moved == (3 * feeds[0][0].nbytes if backend == "gles" else 0), moved
 """,
         backend,
     )
@@ -339,3 +343,19 @@ for batch in (1, 1, 3, 3, 2, 1):
 """,
         backend,
     )
+
+
+def copied(outcome) -> dict[str, int]:
+    """Bytes that the last step moved, by cause."""
+    parts = outcome.report["partitions"]
+    return {cause: sum(part[f"copied_{cause}_bytes"] for part in parts) for cause in ("inputs", "outputs", "states")}
+
+
+@pytest.mark.parametrize("name", ["smoothed", "streaming", "difference", "cached_rows", "assigned_twice"])
+def test_what_nobody_else_uses_stays_on_the_device(quadra: Quadra, name):
+    """On OpenGL ES, where memory is not shared, a step moves the model's inputs and outputs alone."""
+    model, rounds = MODELS[name]
+    outcome = quadra.run(model, *rounds[:5], **options(backend="gles"))
+    bytes_of = lambda arrays: sum(np.asarray(one).nbytes for one in arrays)  # noqa: E731
+    assert copied(outcome) == {"inputs": bytes_of(rounds[4]), "outputs": bytes_of(outcome.outputs[4]), "states": 0}
+    check_rounds(outcome, cpu.rounds(model, rounds[:5]), everything_on_gpu=False)

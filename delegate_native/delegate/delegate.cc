@@ -116,6 +116,9 @@ Applied* Delegate::Begin(int subgraph) {
   Applied begun;
   begun.subgraph = subgraph;
   begun.best.gpu = &candidates_.front().gpu;
+  for (const Applied& one : applied_) {
+    if (subgraph == 0 || one.subgraph == subgraph) KeepVariablesOf(one);
+  }
   if (subgraph == 0) {
     applied_.clear();
     backend_notes_.clear();
@@ -134,6 +137,37 @@ Applied* Delegate::Begin(int subgraph) {
   return &applied_.back();
 }
 
+// An interpreter that undoes partitions and one that is gone look alike.
+void Delegate::KeepVariablesOf(const Applied& applied) {
+  if (!applied.variables) return;
+  for (const auto& [name, variable] : *applied.variables) {
+    if (variable->mark) kept_variables_.emplace_back(name, variable);
+  }
+  constexpr size_t kMost = 64;
+  const size_t more = kept_variables_.size() > kMost ? kept_variables_.size() - kMost : 0;
+  kept_variables_.erase(kept_variables_.begin(),
+                        kept_variables_.begin() + static_cast<std::ptrdiff_t>(more));
+}
+
+void Delegate::LeaveVariablesOnDevice(const ModelNodes& model, Applied* applied) {
+  std::vector<bool> on_gpu;
+  for (const Verdict& verdict : applied->best.verdicts) on_gpu.push_back(verdict.on_gpu);
+  std::set<std::string> names = variable_users_.OwnedBy(applied->subgraph, model, on_gpu);
+  for (const auto& partition : applied->best.partitions) {
+    partition->resources.LeaveOut(*partition->session, &names);
+  }
+  if (names.empty()) return;
+  applied->variables = std::make_shared<DeviceVariables>();
+  for (const std::string& name : names) {
+    auto variable = std::make_shared<DeviceVariable>();
+    variable->backend = applied->best.gpu->backend;
+    applied->variables->emplace(name, std::move(variable));
+  }
+  for (const auto& partition : applied->best.partitions) {
+    partition->resources.KeepOnDevice(applied->variables);
+  }
+}
+
 Status Delegate::Apply(TfLiteContext* context) {
   const int index = SubgraphOf(context);
   if (!calls_.MayRun(index)) return TakeUnrun(context);
@@ -142,6 +176,8 @@ Status Delegate::Apply(TfLiteContext* context) {
   const SubgraphView subgraph{context, std::make_shared<ModelNodes>(), calls_.IsCalled(index),
                               applied->first_partition};
   QUADRA_RETURN_IF_ERROR(ReadModel(context, subgraph.model.get()));
+  variable_users_.See(context, *subgraph.model, &c_delegate_);
+  Resources::Return(context, *subgraph.model, &kept_variables_);
   std::vector<Attempt> tried;
   size_t best = 0;
   for (Candidate& candidate : candidates_) {
@@ -158,6 +194,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   calls_.Note(*subgraph.model, applied->best.verdicts);
   TellVerdicts(*applied);
   ShareBuffers(context, *applied);
+  LeaveVariablesOnDevice(*subgraph.model, applied);
   return Replace(context, NodesOnGpu(applied->best.verdicts));
 }
 

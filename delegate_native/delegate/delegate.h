@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/delegate/attempt.h"
@@ -17,6 +18,7 @@ struct Applied {
   int subgraph = 0;            // 0 is the main one
   size_t first_partition = 0;  // its number among those of all subgraphs
   Attempt best;                // by a GPU without a backend when none could be opened
+  std::shared_ptr<DeviceVariables> variables;  // null: none stays on the device
 };
 
 // The user's function that gets each verdict; see QuadraDelegateOptions.
@@ -64,6 +66,8 @@ class Delegate {
   };
 
   Applied* Begin(int subgraph);
+  void KeepVariablesOf(const Applied& applied);
+  void LeaveVariablesOnDevice(const ModelNodes& model, Applied* applied);
   Status Open(Candidate* candidate);
   Attempt TryCandidate(const SubgraphView& subgraph, Candidate* candidate);
   void NotePassedOver(const std::string& backend, const Status& status);
@@ -82,6 +86,9 @@ class Delegate {
   std::vector<Candidate> candidates_;
   std::vector<std::string> backend_notes_;  // why a backend was passed over
   Calls calls_;
+  VariableUsers variable_users_;
+  // Of partitions that an interpreter may have undone.
+  std::vector<std::pair<std::string, std::shared_ptr<DeviceVariable>>> kept_variables_;
   // Subgraphs of the model, in the order in which they were applied; first the main one, also
   // before there is a model.
   std::vector<Applied> applied_;

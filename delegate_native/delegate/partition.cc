@@ -373,7 +373,7 @@ Status Partition::Prepare(TfLiteContext* context) {
 
 Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
-  QUADRA_RETURN_IF_ERROR(resources.Read(context, session->inputs()));
+  QUADRA_RETURN_IF_ERROR(resources.Read(context, *session));
   std::vector<const void*> inputs(inputs_read());
   std::vector<void*> outputs(output_tensors.size());
   PortObjects objects;
@@ -390,7 +390,7 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (resources.IsRead(static_cast<int>(i))) {
-      inputs[i] = resources.NumbersOf(static_cast<int>(i));
+      resources.FindInput(static_cast<int>(i), &inputs[i], &objects.inputs[i]);
       continue;
     }
     void* host = nullptr;
@@ -401,15 +401,15 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const int index = static_cast<int>(i);
     if (resources.IsAssigned(index)) {
-      outputs[i] = resources.MemoryFor(index, session->outputs()[i]);
-      if (!outputs[i]) return Internal("out of memory");
+      QUADRA_RETURN_IF_ERROR(
+          resources.FindOutput(index, *session, &outputs[i], &objects.outputs[i]));
       continue;
     }
     QUADRA_RETURN_IF_ERROR(
         find(output_tensors[i], session->outputs()[i], true, &objects.outputs[i], &outputs[i]));
   }
   QUADRA_RETURN_IF_ERROR(session->Invoke(inputs, outputs, objects, events));
-  return resources.Assign(context, session->outputs());
+  return resources.Assign(context, *session);
 }
 
 Status Partition::Invoke(TfLiteContext* context) {
@@ -419,6 +419,7 @@ Status Partition::Invoke(TfLiteContext* context) {
   if (buffers) {
     if (buffers->source.deadline_ms > 0) events.deadline_ms = buffers->source.deadline_ms;
     buffers->GoOn(context, ForC(session->backend().contexts()), &events);
+    events.goes_on &= !resources.any();
   }
   Status status = InvokeSession(context, &events);
   const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);

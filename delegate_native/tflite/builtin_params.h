@@ -412,6 +412,10 @@ struct TfLiteVarHandleParams {
   const char* shared_name;
 };
 
+struct TfLiteCallOnceParams {
+  int init_subgraph_index;
+};
+
 struct TfLiteStablehloCompositeParams {
   const char* name;
   int32_t subgraph_index;

@@ -1,5 +1,7 @@
 #include "delegate_native/tflite/states.h"
 
+#include <algorithm>
+
 #include "delegate_native/tflite/quantization.h"
 #include "delegate_native/tflite/tensor_info.h"
 
@@ -86,7 +88,13 @@ Status States::AssignResource(int handle, int tensor, ValueId value) {
   const std::string* name;
   QUADRA_RETURN_IF_ERROR(FindName(handle, &name));
   if (tensors_->graph()->IsConstant(value)) return Unsupported("it assigns a constant");
+  const auto before = held_.find(*name);
+  const int replaced = before == held_.end() ? -1 : before->second.tensor;
   held_[*name] = {tensor, value};
+  const bool is_left = std::none_of(held_.begin(), held_.end(), [replaced](const auto& one) {
+    return one.second.tensor == replaced;
+  });
+  if (is_left) values_.erase(replaced);
   const ValueId stored = tensors_->ValueOf(tensor);
   // The numbers of a tensor from elsewhere are where it is.
   if (tensors_->graph()->Producer(stored) < 0) return Status();

@@ -5,6 +5,7 @@
 
 #include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/runtime/gles/gl_executable.h"
+#include "delegate_native/runtime/gles/gl_memory.h"
 
 namespace quadra {
 namespace {
@@ -19,6 +20,10 @@ class GlesBackend : public Backend {
   Contexts contexts() const override { return device_->context->contexts(); }
   Takes takes() const override {
     return device_->context->is_shared() ? Takes::kGlBuffer : Takes::kNothing;
+  }
+  Status MakeMemory(size_t bytes, void* object, std::unique_ptr<DeviceMemory>* memory) override {
+    return object ? Backend::MakeMemory(bytes, object, memory)
+                  : MakeGlMemory(device_, bytes, memory);
   }
   bool is_lost() const { return device_->context->gl.lost; }
 
