@@ -8,6 +8,7 @@ import pytest
 
 from tests import cpu, variable_models as models
 from tests.delegate import TOLERANCE, UNOPTIMISED, Quadra, options
+from tests.faults import compile_driver_faults
 from tests.model_builder import Model
 from tests.runs import BACKENDS, PRECISIONS
 from tests.test_lifetime import run
@@ -345,17 +346,37 @@ for batch in (1, 1, 3, 3, 2, 1):
     )
 
 
+@on_both
+@pytest.mark.parametrize("target", ["adreno-640", "mali-g76-buffers"])
+def test_kernels_of_phones(quadra: Quadra, backend, target):
+    model, rounds = MODELS["streaming"]
+    outcome = quadra.run(model, *rounds[:20], **options(target, backend))
+    check_on_gpu(outcome)
+    check_rounds(outcome, cpu.rounds(model, rounds[:20]), everything_on_gpu=False)
+
+
 def copied(outcome) -> dict[str, int]:
     """Bytes that the last step moved, by cause."""
     parts = outcome.report["partitions"]
     return {cause: sum(part[f"copied_{cause}_bytes"] for part in parts) for cause in ("inputs", "outputs", "states")}
 
 
+@pytest.fixture(scope="module")
+def unshared(library, tmp_path_factory):
+    """Runs on PoCL as if its memory were a GPU's own."""
+    driver = compile_driver_faults(tmp_path_factory.mktemp("driver") / "libOpenCL.so")
+    worker = Quadra(library, DRIVER_FAULTS_GPU="1", DRIVER_FAULTS="")
+    yield lambda model, *rounds, **given: worker.run(model, *rounds, opencl_library=str(driver), **given)
+    worker.close()
+
+
+@on_both
 @pytest.mark.parametrize("name", ["smoothed", "streaming", "difference", "cached_rows", "assigned_twice"])
-def test_what_nobody_else_uses_stays_on_the_device(quadra: Quadra, name):
-    """On OpenGL ES, where memory is not shared, a step moves the model's inputs and outputs alone."""
+def test_what_nobody_else_uses_stays_on_the_device(quadra: Quadra, unshared, backend, name):
+    """Where memory is not shared a step moves the model's inputs and outputs alone."""
     model, rounds = MODELS[name]
-    outcome = quadra.run(model, *rounds[:5], **options(backend="gles"))
+    run_it = unshared if backend == "opencl" else quadra.run
+    outcome = run_it(model, *rounds[:5], **options(backend=backend))
     bytes_of = lambda arrays: sum(np.asarray(one).nbytes for one in arrays)  # noqa: E731
     assert copied(outcome) == {"inputs": bytes_of(rounds[4]), "outputs": bytes_of(outcome.outputs[4]), "states": 0}
     check_rounds(outcome, cpu.rounds(model, rounds[:5]), everything_on_gpu=False)
