@@ -380,3 +380,18 @@ def test_what_nobody_else_uses_stays_on_the_device(quadra: Quadra, unshared, bac
     bytes_of = lambda arrays: sum(np.asarray(one).nbytes for one in arrays)  # noqa: E731
     assert copied(outcome) == {"inputs": bytes_of(rounds[4]), "outputs": bytes_of(outcome.outputs[4]), "states": 0}
     check_rounds(outcome, cpu.rounds(model, rounds[:5]), everything_on_gpu=False)
+
+
+@pytest.mark.parametrize("call", ["clEnqueueMapBuffer@1=null", "clEnqueueUnmapMemObject@1=-5"])
+def test_where_the_device_cannot_keep_a_variable_the_interpreter_does(library, tmp_path, call):
+    driver = compile_driver_faults(tmp_path / "libOpenCL.so")
+    worker = Quadra(library, DRIVER_FAULTS_GPU="1", DRIVER_FAULTS=call)
+    model, rounds = MODELS["smoothed"]
+    try:
+        outcome = worker.run(model, *rounds[:5], **options(opencl_library=str(driver)))
+    finally:
+        worker.close()
+    check_on_gpu(outcome)
+    size = models.FIRST.nbytes
+    assert copied(outcome) == {"inputs": 2 * size, "outputs": 2 * size, "states": 0}
+    check_rounds(outcome, cpu.rounds(model, rounds[:5]), everything_on_gpu=False)
