@@ -139,32 +139,20 @@ Applied* Delegate::Begin(int subgraph) {
 
 // An interpreter that undoes partitions and one that is gone look alike.
 void Delegate::KeepVariablesOf(const Applied& applied) {
-  if (!applied.variables) return;
-  for (const auto& [name, variable] : *applied.variables) {
-    if (variable->mark) kept_variables_.emplace_back(name, variable);
-  }
   constexpr size_t kMost = 64;
-  const size_t more = kept_variables_.size() > kMost ? kept_variables_.size() - kMost : 0;
-  kept_variables_.erase(kept_variables_.begin(),
-                        kept_variables_.begin() + static_cast<std::ptrdiff_t>(more));
+  for (const auto& variable : applied.variables) {
+    if (!variable->mark) continue;
+    if (kept_variables_.size() == kMost) kept_variables_.erase(kept_variables_.begin());
+    kept_variables_.push_back(variable);
+  }
 }
 
 void Delegate::LeaveVariablesOnDevice(const ModelNodes& model, Applied* applied) {
-  std::vector<bool> on_gpu;
-  for (const Verdict& verdict : applied->best.verdicts) on_gpu.push_back(verdict.on_gpu);
-  std::set<std::string> names = variable_users_.OwnedBy(applied->subgraph, model, on_gpu);
-  for (const auto& partition : applied->best.partitions) {
-    partition->resources.LeaveOut(*partition->session, &names);
-  }
-  if (names.empty()) return;
-  applied->variables = std::make_shared<DeviceVariables>();
-  for (const std::string& name : names) {
-    auto variable = std::make_shared<DeviceVariable>();
-    variable->backend = applied->best.gpu->backend;
-    applied->variables->emplace(name, std::move(variable));
-  }
-  for (const auto& partition : applied->best.partitions) {
-    partition->resources.KeepOnDevice(applied->variables);
+  const Attempt& best = applied->best;
+  applied->variables = variable_users_.OwnedBy(applied->subgraph, model, best.verdicts);
+  for (const auto& variable : applied->variables) variable->backend = best.gpu->backend;
+  for (const auto& partition : best.partitions) {
+    partition->resources.KeepOnDevice(*partition->session, applied->variables);
   }
 }
 

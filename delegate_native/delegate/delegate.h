@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "delegate_native/delegate/attempt.h"
@@ -18,7 +17,7 @@ struct Applied {
   int subgraph = 0;            // 0 is the main one
   size_t first_partition = 0;  // its number among those of all subgraphs
   Attempt best;                // by a GPU without a backend when none could be opened
-  std::shared_ptr<DeviceVariables> variables;  // null: none stays on the device
+  DeviceVariables variables;   // that may stay on the device
 };
 
 // The user's function that gets each verdict; see QuadraDelegateOptions.
@@ -88,7 +87,7 @@ class Delegate {
   Calls calls_;
   VariableUsers variable_users_;
   // Of partitions that an interpreter may have undone.
-  std::vector<std::pair<std::string, std::shared_ptr<DeviceVariable>>> kept_variables_;
+  DeviceVariables kept_variables_;
   // Subgraphs of the model, in the order in which they were applied; first the main one, also
   // before there is a model.
   std::vector<Applied> applied_;

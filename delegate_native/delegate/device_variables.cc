@@ -53,46 +53,62 @@ Status DeviceVariable::Store(void* numbers) const {
 
 void VariableUsers::See(TfLiteContext* context, const ModelNodes& subgraph,
                         const TfLiteDelegate* delegate) {
-  std::string found;
+  std::string name;
   const bool any = std::any_of(subgraph.entries.begin(), subgraph.entries.end(),
-                               [&](const auto& entry) { return VariableOf(entry, &found); });
+                               [&](const auto& entry) { return VariableOf(entry, &name); });
   if (!any) return;
   ForEachSubgraph(context, [&](int i, TfLiteContext* one) {
     ModelNodes model;
-    if (!ReadCalled(one, &model).ok()) {
-      has_others_ = true;
-      return;
-    }
+    if (!ReadCalled(one, &model).ok()) has_others_ = true;
     for (const ModelNodes::Entry& entry : model.entries) {
-      std::string name;
-      if (VariableOf(entry, &name)) users_[name].insert(i);
-      if (OnceOf(entry) >= 0) once_[OnceOf(entry)].insert(i);
       has_others_ |= entry.node->delegate && entry.node->delegate != delegate;
+      if (VariableOf(entry, &name)) {
+        names_.push_back(name);
+        users_.push_back(i);
+      } else if (OnceOf(entry) >= 0) {
+        once_.push_back(OnceOf(entry));
+        callers_.push_back(i);
+      }
     }
   });
 }
 
-std::set<std::string> VariableUsers::OwnedBy(int subgraph, const ModelNodes& model,
-                                             const std::vector<bool>& on_gpu) const {
-  std::set<std::string> owned;
-  if (has_others_) return owned;
-  for (const auto& [name, users] : users_) {
-    bool is_own = users.count(subgraph) > 0;
-    for (int user : users) {
-      const auto callers = once_.find(user);
-      is_own &= user == subgraph ||
-                (callers != once_.end() && callers->second == std::set<int>{subgraph});
+bool VariableUsers::IsOwned(int subgraph, const std::string& name) const {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (users_[i] == subgraph || names_[i] != name) continue;
+    bool is_first = false;  // its numbers come from there
+    for (size_t k = 0; k < once_.size(); ++k) {
+      if (once_[k] != users_[i]) continue;
+      if (callers_[k] != subgraph) return false;
+      is_first = true;
     }
-    if (is_own) owned.insert(name);
+    if (!is_first) return false;
   }
-  bool any_use = false;
+  return true;
+}
+
+DeviceVariables VariableUsers::OwnedBy(int subgraph, const ModelNodes& model,
+                                       const std::vector<Verdict>& verdicts) const {
+  DeviceVariables owned;
+  bool any_use = has_others_;
   for (size_t i = 0; i < model.entries.size(); ++i) {
     const ModelNodes::Entry& entry = model.entries[i];
-    std::string name;
+    if (any_use && (has_others_ || OnceOf(entry) >= 0)) return {};
     any_use |= UsesVariable(entry);
-    if (any_use && OnceOf(entry) >= 0) return {};
-    // It is where all its readers are.
-    if (VariableOf(entry, &name) && !on_gpu[i]) owned.erase(name);
+    std::string name;
+    if (!VariableOf(entry, &name)) continue;
+    const int id = IdOf(model, entry.node->outputs->data[0]);
+    DeviceVariable* variable = nullptr;
+    for (const auto& one : owned) {
+      if (one->id == id) variable = one.get();
+    }
+    if (!variable) {
+      owned.push_back(std::make_shared<DeviceVariable>());
+      variable = owned.back().get();
+      variable->id = id;
+      variable->is_off = !IsOwned(subgraph, name);
+    }
+    variable->is_off |= !verdicts[i].on_gpu;  // it is where all its readers are
   }
   return owned;
 }

@@ -5,12 +5,11 @@
 #define QUADRA_DELEGATE_DEVICE_VARIABLES_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "delegate_native/delegate/verdicts.h"
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/session/io_numbers.h"
 #include "delegate_native/tflite/model_nodes.h"
@@ -18,10 +17,12 @@
 namespace quadra {
 
 struct DeviceVariable {
+  int id = -1;                       // its first handle in the subgraph
   std::shared_ptr<Backend> backend;  // the memory's
   IoTensor port;                     // its size
   // The last numbers, and where an inference writes the next ones.
   std::unique_ptr<DeviceMemory> now, next;
+  bool is_off = false;     // it cannot be here: the interpreter keeps it
   bool is_loaded = false;  // `now` has numbers
   int64_t mark = 0;        // what the interpreter holds; 0: the same numbers
 
@@ -32,8 +33,7 @@ struct DeviceVariable {
   Status Store(void* numbers) const;
 };
 
-// By name.
-using DeviceVariables = std::map<std::string, std::shared_ptr<DeviceVariable>>;
+using DeviceVariables = std::vector<std::shared_ptr<DeviceVariable>>;
 
 // Who uses the variables of a model, as far as a delegate has seen.
 class VariableUsers {
@@ -42,13 +42,16 @@ class VariableUsers {
   void See(TfLiteContext* context, const ModelNodes& subgraph, const TfLiteDelegate* delegate);
   // The variables that are used by nodes of this subgraph alone, which all are on the GPU; beside
   // them what CALL_ONCE runs, before all that.
-  std::set<std::string> OwnedBy(int subgraph, const ModelNodes& model,
-                                const std::vector<bool>& on_gpu) const;
+  DeviceVariables OwnedBy(int subgraph, const ModelNodes& model,
+                          const std::vector<Verdict>& verdicts) const;
 
  private:
-  std::map<std::string, std::set<int>> users_;  // subgraphs
-  std::map<int, std::set<int>> once_;           // subgraphs that CALL_ONCE runs: by whom
-  bool has_others_ = false;                     // nodes of other delegates
+  bool IsOwned(int subgraph, const std::string& name) const;
+
+  std::vector<std::string> names_;
+  std::vector<int> users_;           // of each name: a subgraph
+  std::vector<int> once_, callers_;  // subgraphs that CALL_ONCE runs, and where
+  bool has_others_ = false;          // nodes of other delegates
 };
 
 }  // namespace quadra

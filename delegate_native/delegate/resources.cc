@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "delegate_native/tflite/builtin_params.h"
 #include "delegate_native/tflite/int_array.h"
@@ -59,13 +60,28 @@ bool VariableOf(const ModelNodes::Entry& entry, std::string* name) {
   return true;
 }
 
+int IdOf(const ModelNodes& model, int handle) {
+  std::string name, other;
+  const auto entry_of = [&](const auto& is_it) {
+    return std::find_if(model.entries.begin(), model.entries.end(), is_it);
+  };
+  const auto own = entry_of([&](const ModelNodes::Entry& entry) {
+    return VariableOf(entry, &name) && entry.node->outputs->data[0] == handle;
+  });
+  if (own == model.entries.end()) return -1;
+  const auto first = entry_of(
+      [&](const ModelNodes::Entry& entry) { return VariableOf(entry, &other) && other == name; });
+  return first->node->outputs->data[0];
+}
+
 void FindVariables(const TfLiteContext& context, const ModelNodes& model, KnownTensors* known) {
   for (const ModelNodes::Entry& entry : model.entries) {
     std::string name;
     // The interpreter keeps nodes in order that read or make tensors of this type.
     if (VariableOf(entry, &name) &&
         context.tensors[entry.node->outputs->data[0]].type == kTfLiteResource) {
-      known->variables[entry.node->outputs->data[0]] = name;
+      const int handle = entry.node->outputs->data[0];
+      known->variables[handle] = IdOf(model, handle);
     }
     if (!IsOp(entry, kTfLiteBuiltinReadVariable, 1, 1)) continue;
     const int made = entry.node->outputs->data[0];
@@ -79,86 +95,90 @@ void FindVariables(const TfLiteContext& context, const ModelNodes& model, KnownT
 
 void Resources::Find(const ModelNodes& model, const std::vector<int>& nodes,
                      const std::vector<int>& inputs, const std::vector<int>& outputs, int states) {
-  handles_.clear();
-  reads_.clear();
-  assigns_.clear();
-  read_.clear();
-  assigned_.clear();
-  std::map<int, std::string> names;
+  kernels_.clear();
   for (size_t i = 0; i < model.plan.size(); ++i) {
     const ModelNodes::Entry& entry = model.entries[i];
-    std::string name;
-    if (VariableOf(entry, &name)) {
-      names[entry.node->outputs->data[0]] = name;
-      handles_[entry.node->outputs->data[0]] = {*entry.node, *entry.registration, -1};
+    const bool reads = IsOp(entry, kTfLiteBuiltinReadVariable, 1, 1);
+    if ((!reads && !IsOp(entry, kTfLiteBuiltinAssignVariable, 2, 0)) ||
+        IndexIn(nodes, 0, model.plan[i]) < 0) {
+      continue;
     }
-    if (IndexIn(nodes, 0, model.plan[i]) < 0) continue;
-    Kernel kernel{*entry.node, *entry.registration, -1, "", true};
-    if (IsOp(entry, kTfLiteBuiltinReadVariable, 1, 1)) {
-      kernel.variable = names[kernel.handle()];
-      kernel.port = IndexIn(inputs, 0, kernel.tensor());
-      // Without a port it reads what the partition assigned.
-      if (kernel.port < 0 && !inputs.empty()) continue;
-      reads_.push_back(kernel);
-      if (kernel.port >= 0) read_[kernel.port];
-    } else if (IsOp(entry, kTfLiteBuiltinAssignVariable, 2, 0)) {
-      kernel.port = IndexIn(outputs, outputs.size() - static_cast<size_t>(states), kernel.tensor());
-      kernel.variable = names[kernel.handle()];
-      for (Kernel& before : assigns_) before.is_last &= before.variable != kernel.variable;
-      assigns_.push_back(kernel);
-      if (kernel.port >= 0) assigned_[kernel.port];
+    Kernel kernel;
+    kernel.node = *entry.node;
+    kernel.op = *entry.registration;
+    kernel.variable = IdOf(model, kernel.handle());
+    kernel.port =
+        reads ? IndexIn(inputs, 0, kernel.tensor())
+              : IndexIn(outputs, outputs.size() - static_cast<size_t>(states), kernel.tensor());
+    // Without a port it reads what the partition assigned.
+    if (kernel.variable < 0 || (reads && kernel.port < 0 && !inputs.empty())) continue;
+    for (const ModelNodes::Entry& one : model.entries) {
+      std::string name;
+      if (!VariableOf(one, &name) || one.node->outputs->data[0] != kernel.handle()) continue;
+      kernel.handle_node = *one.node;
+      kernel.handle_op = *one.registration;
     }
+    for (Kernel& before : kernels_) {
+      before.is_last &= reads || before.variable != kernel.variable || before.reads();
+    }
+    kernels_.push_back(std::move(kernel));
   }
 }
 
+int Resources::reads() const {
+  int count = 0;
+  for (const Kernel& kernel : kernels_) count += kernel.reads() && kernel.port >= 0;
+  return count;
+}
+
+const Resources::Kernel* Resources::At(bool reads, int port) const {
+  for (const Kernel& kernel : kernels_) {
+    if (kernel.reads() == reads && kernel.port == port) return &kernel;
+  }
+  return nullptr;
+}
+
 // Runtimes differ in which of the kernel's functions writes the number.
-Status Resources::FindNumber(TfLiteContext* context, int tensor, Handle* handle) {
-  TfLiteTensor& made = context->tensors[tensor];
+Status Resources::FindNumber(TfLiteContext* context, Kernel* kernel) {
+  TfLiteTensor& made = context->tensors[kernel->handle()];
   const TfLiteTensor before = made;
   made.allocation_type = kTfLiteDynamic;
-  made.bytes = sizeof(handle->number);
+  made.bytes = sizeof(kernel->number);
   made.data = malloc(made.bytes);
-  const TfLiteRegistration& kernel = handle->registration;
-  const bool ok = made.data && kernel.prepare && kernel.invoke &&
-                  kernel.prepare(context, &handle->node) == kTfLiteOk &&
-                  kernel.invoke(context, &handle->node) == kTfLiteOk && made.data;
-  if (ok) memcpy(&handle->number, made.data, sizeof(handle->number));
+  const TfLiteRegistration& op = kernel->handle_op;
+  const bool ok = made.data && op.prepare && op.invoke &&
+                  op.prepare(context, &kernel->handle_node) == kTfLiteOk &&
+                  op.invoke(context, &kernel->handle_node) == kTfLiteOk && made.data;
+  if (ok) memcpy(&kernel->number, made.data, sizeof(kernel->number));
   free(made.data);
   made = before;
   return ok ? Status() : Internal("the interpreter gave no handle '%s'", NameOf(before));
 }
 
 // The tensor of the handle has no memory where this delegate runs VAR_HANDLE.
-Status Resources::Run(TfLiteContext* context, const Kernel& kernel) {
-  const auto found = handles_.find(kernel.handle());
-  if (found == handles_.end()) return Internal("a variable has no handle");
-  Handle& handle = found->second;
-  if (handle.number < 0) {
-    QUADRA_RETURN_IF_ERROR(FindNumber(context, kernel.handle(), &handle));
-  }
-  TfLiteTensor& tensor = context->tensors[kernel.handle()];
+Status Resources::Run(TfLiteContext* context, Kernel* kernel) {
+  if (kernel->number < 0) QUADRA_RETURN_IF_ERROR(FindNumber(context, kernel));
+  TfLiteTensor& tensor = context->tensors[kernel->handle()];
   const TfLiteTensor before = tensor;
-  tensor.data = &handle.number;
-  tensor.bytes = sizeof(handle.number);
-  TfLiteNode node = kernel.node;
-  const auto invoke = kernel.registration.invoke;
-  const bool ok = invoke && invoke(context, &node) == kTfLiteOk;
+  tensor.data = &kernel->number;
+  tensor.bytes = sizeof(kernel->number);
+  const bool ok = kernel->op.invoke && kernel->op.invoke(context, &kernel->node) == kTfLiteOk;
   tensor = before;
   if (ok) return Status();
   return Internal("the interpreter could not %s the variable for '%s'",
-                  kernel.reads() ? "read" : "assign", NameOf(context->tensors[kernel.tensor()]));
+                  kernel->reads() ? "read" : "assign", NameOf(context->tensors[kernel->tensor()]));
 }
 
 // For the time of a kernel its tensor is in the port's memory, whatever the interpreter thinks of
 // it: nobody else sees that.
 Status Resources::RunOn(TfLiteContext* context, const IoTensor& port, TfLiteType type,
-                        const Kernel& kernel, Memory* memory) {
+                        Kernel* kernel, Memory* memory) {
   const std::vector<int> dims = DimsOf(port);
   IntArray given = MakeIntArray(dims);
   if (!given) return Internal("out of memory");
-  TfLiteTensor& tensor = context->tensors[kernel.tensor()];
+  TfLiteTensor& tensor = context->tensors[kernel->tensor()];
   const TfLiteTensor before = tensor;
-  tensor.type = type;
+  if (type != kTfLiteNoType) tensor.type = type;
   tensor.allocation_type = kTfLiteDynamic;
   tensor.dims = given.release();
   tensor.bytes = BytesOf(port);
@@ -185,157 +205,147 @@ bool Resources::Fit(const IoTensor& port, Memory* memory) {
 }
 
 DeviceVariable* Resources::OnDevice(const Kernel& kernel) const {
-  if (!device_) return nullptr;
-  const auto found = device_->find(kernel.variable);
-  return found == device_->end() ? nullptr : found->second.get();
+  for (const auto& variable : device_) {
+    if (variable->id == kernel.variable && !variable->is_off) return variable.get();
+  }
+  return nullptr;
 }
 
 // Whether the update of a variable is where its numbers are, and no memory of its own.
 bool Resources::IsInPlace(const Session& session, const Kernel& kernel) const {
   const Ports<PlanPort> ports = PortsOf(*session.plan());
-  return std::any_of(reads_.begin(), reads_.end(), [&](const Kernel& read) {
-    return read.variable == kernel.variable &&
+  return std::any_of(kernels_.begin(), kernels_.end(), [&](const Kernel& read) {
+    return read.reads() && read.variable == kernel.variable &&
            ports.inputs[static_cast<size_t>(read.port)].state == kernel.port;
   });
 }
 
-void Resources::LeaveOut(const Session& session, std::set<std::string>* names) const {
+void Resources::KeepOnDevice(const Session& session, const DeviceVariables& variables) {
+  device_ = variables;
   if (!any()) return;
   const Ports<PlanPort> ports = PortsOf(*session.plan());
-  for (const std::vector<Kernel>* kernels : {&reads_, &assigns_}) {
-    const bool reads = kernels == &reads_;
-    std::set<int> seen;
-    for (const Kernel& kernel : *kernels) {
-      if (kernel.port < 0) continue;
-      const auto at = static_cast<size_t>(kernel.port);
-      const IoTensor& port = (reads ? session.inputs() : session.outputs())[at];
-      const bool is_own = (reads ? ports.inputs : ports.outputs)[at].is_own;
-      // A port of two variables would have to be in two memories.
-      if (!is_own || !IsPlain(port.element) || !seen.insert(kernel.port).second) {
-        names->erase(kernel.variable);
-      }
-    }
+  for (const Kernel& kernel : kernels_) {
+    DeviceVariable* const variable = OnDevice(kernel);
+    if (!variable || kernel.port < 0) continue;
+    const auto at = static_cast<size_t>(kernel.port);
+    const bool is_own = (kernel.reads() ? ports.inputs : ports.outputs)[at].is_own;
+    // A port of two variables would have to be in two memories.
+    const bool is_first = At(kernel.reads(), kernel.port) == &kernel;
+    variable->is_off = !is_own || !is_first || !IsPlain(kernel.PortOf(session).element);
   }
 }
 
 Status Resources::Read(TfLiteContext* context, const Session& session) {
-  for (const Kernel& kernel : reads_) {
+  for (Kernel& kernel : kernels_) {
     DeviceVariable* const variable = OnDevice(kernel);
-    if (variable && variable->is_loaded) continue;
-    const IoTensor& port = session.inputs()[static_cast<size_t>(kernel.port)];
-    Memory& memory = read_[kernel.port];
-    if (!Fit(port, &memory)) return Internal("out of memory");
-    QUADRA_RETURN_IF_ERROR(RunOn(context, port, kernel, &memory));
+    if (!kernel.reads() || (variable && variable->is_loaded)) continue;
+    const IoTensor& port = kernel.PortOf(session);
+    if (!Fit(port, &kernel.memory)) return Internal("out of memory");
+    QUADRA_RETURN_IF_ERROR(RunOn(context, port, kTfLiteNoType, &kernel, &kernel.memory));
     if (!variable) continue;
-    if (!variable->Load(port, memory.data.get()).ok()) {
-      device_->erase(kernel.variable);
-      continue;
-    }
-    memory = Memory();
+    variable->is_off = !variable->Load(port, kernel.memory.data.get()).ok();
+    if (!variable->is_off) kernel.memory = Memory();
   }
   return Status();
 }
 
-void Resources::FindInput(int input, const void** host, void** object) {
-  for (const Kernel& kernel : reads_) {
-    const DeviceVariable* const variable = OnDevice(kernel);
-    if (kernel.port == input && variable) *object = variable->now->object();
-  }
-  if (!*object) *host = read_[input].data.get();
+void Resources::FindInput(int input, const void** host, void** object) const {
+  const Kernel& kernel = *At(true, input);
+  const DeviceVariable* const variable = OnDevice(kernel);
+  if (variable) *object = variable->now->object();
+  if (!variable) *host = kernel.memory.data.get();
 }
 
 Status Resources::FindOutput(int output, const Session& session, void** host, void** object) {
-  const IoTensor& port = session.outputs()[static_cast<size_t>(output)];
-  for (const Kernel& kernel : assigns_) {
-    DeviceVariable* const variable = kernel.is_last ? OnDevice(kernel) : nullptr;
-    if (kernel.port != output || !variable) continue;
-    const bool in_place = IsInPlace(session, kernel);
-    if (!in_place) QUADRA_RETURN_IF_ERROR(variable->Make(port, &variable->next));
-    *object = (in_place ? variable->now : variable->next)->object();
+  Kernel& kernel = const_cast<Kernel&>(*At(false, output));
+  const IoTensor& port = kernel.PortOf(session);
+  DeviceVariable* const variable = OnDevice(kernel);
+  if (!variable || !kernel.is_last) {
+    if (!Fit(port, &kernel.memory)) return Internal("out of memory");
+    *host = kernel.memory.data.get();
     return Status();
   }
-  Memory& memory = assigned_[output];
-  if (!Fit(port, &memory)) return Internal("out of memory");
-  *host = memory.data.get();
+  const bool in_place = IsInPlace(session, kernel);
+  if (!in_place) QUADRA_RETURN_IF_ERROR(variable->Make(port, &variable->next));
+  *object = (in_place ? variable->now : variable->next)->object();
   return Status();
 }
 
 // Another reader gets an error from the interpreter's kernel, for the type differs.
-Status Resources::Mark(TfLiteContext* context, const Kernel& kernel, DeviceVariable* variable) {
-  const IoTensor port = MarkPort();
+Status Resources::Mark(TfLiteContext* context, Kernel* kernel, DeviceVariable* variable) {
   const Marked marked = {kMark, NextMark()};
   Memory memory;
-  if (!Fit(port, &memory)) return Internal("out of memory");
+  if (!Fit(MarkPort(), &memory)) return Internal("out of memory");
   memcpy(memory.data.get(), &marked, sizeof(marked));
-  QUADRA_RETURN_IF_ERROR(RunOn(context, port, kTfLiteInt64, kernel, &memory));
+  QUADRA_RETURN_IF_ERROR(RunOn(context, MarkPort(), kTfLiteInt64, kernel, &memory));
   variable->mark = marked.number;
   return Status();
 }
 
-Status Resources::AssignOnDevice(TfLiteContext* context, const Session& session,
-                                 const Kernel& kernel, DeviceVariable* variable) {
-  if (kernel.port < 0) {
-    const TfLiteTensor& tensor = context->tensors[kernel.tensor()];
+Status Resources::AssignOnDevice(TfLiteContext* context, const Session& session, Kernel* kernel,
+                                 DeviceVariable* variable) {
+  if (kernel->port < 0) {
+    const TfLiteTensor& tensor = context->tensors[kernel->tensor()];
     IoTensor port;
     port.rank = tensor.dims->size;
     port.shape = ShapeOf(tensor.dims->data, port.rank);
     if (!ElementOf(tensor.type, &port.element)) return Internal("a variable has no type");
     QUADRA_RETURN_IF_ERROR(variable->Load(port, tensor.data));
-  } else if (!IsInPlace(session, kernel)) {
+  } else if (!IsInPlace(session, *kernel)) {
     std::swap(variable->now, variable->next);
-    variable->port = session.outputs()[static_cast<size_t>(kernel.port)];
+    variable->port = kernel->PortOf(session);
     variable->is_loaded = true;
   }
   return variable->mark ? Status() : Mark(context, kernel, variable);
 }
 
 Status Resources::Assign(TfLiteContext* context, const Session& session) {
-  for (const Kernel& kernel : assigns_) {
-    if (!kernel.is_last) continue;
+  for (Kernel& kernel : kernels_) {
+    if (kernel.reads() || !kernel.is_last) continue;
     if (DeviceVariable* const variable = OnDevice(kernel)) {
-      QUADRA_RETURN_IF_ERROR(AssignOnDevice(context, session, kernel, variable));
+      QUADRA_RETURN_IF_ERROR(AssignOnDevice(context, session, &kernel, variable));
     } else if (kernel.port < 0) {
-      QUADRA_RETURN_IF_ERROR(Run(context, kernel));
+      QUADRA_RETURN_IF_ERROR(Run(context, &kernel));
     } else {
-      const IoTensor& port = session.outputs()[static_cast<size_t>(kernel.port)];
-      QUADRA_RETURN_IF_ERROR(RunOn(context, port, kernel, &assigned_[kernel.port]));
+      // The first of a port has its memory.
+      Memory& memory = const_cast<Kernel*>(At(false, kernel.port))->memory;
+      QUADRA_RETURN_IF_ERROR(
+          RunOn(context, kernel.PortOf(session), kTfLiteNoType, &kernel, &memory));
     }
   }
   return Status();
 }
 
 // Whether the variable is this interpreter's, and it has it back.
-bool Resources::ReturnOne(TfLiteContext* context, const std::string& name,
-                          DeviceVariable* variable) {
-  const auto of_name = [&](const Kernel& kernel) { return kernel.variable == name; };
-  const auto read = std::find_if(reads_.begin(), reads_.end(), of_name);
-  const auto assign = std::find_if(assigns_.begin(), assigns_.end(), of_name);
-  if (read == reads_.end() || assign == assigns_.end()) return false;
-  const IoTensor marks = MarkPort();
+bool Resources::ReturnOne(TfLiteContext* context, DeviceVariable* variable) {
+  Kernel *read = nullptr, *assign = nullptr;
+  for (Kernel& kernel : kernels_) {
+    if (kernel.variable == variable->id) (kernel.reads() ? read : assign) = &kernel;
+  }
   Memory memory;
-  if (!Fit(marks, &memory) || !RunOn(context, marks, kTfLiteInt64, *read, &memory).ok())
+  if (!read || !assign || !Fit(MarkPort(), &memory) ||
+      !RunOn(context, MarkPort(), kTfLiteInt64, read, &memory).ok()) {
     return false;
+  }
   Marked marked;
   memcpy(&marked, memory.data.get(), sizeof(marked));
-  if (marked.mark != kMark || marked.number != variable->mark) return false;
-  if (!Fit(variable->port, &memory) || !variable->Store(memory.data.get()).ok()) return false;
-  return RunOn(context, variable->port, *assign, &memory).ok();
+  return marked.mark == kMark && marked.number == variable->mark && Fit(variable->port, &memory) &&
+         variable->Store(memory.data.get()).ok() &&
+         RunOn(context, variable->port, kTfLiteNoType, assign, &memory).ok();
 }
 
-void Resources::Return(TfLiteContext* context, const ModelNodes& model,
-                       std::vector<std::pair<std::string, std::shared_ptr<DeviceVariable>>>* kept) {
+void Resources::Return(TfLiteContext* context, const ModelNodes& model, DeviceVariables* kept) {
   if (kept->empty()) return;
   Resources all;
   all.Find(model, model.plan, {}, {}, 0);
   // It is no error that a variable is another interpreter's.
   const auto report = context->ReportError;
   context->ReportError = ReportNothing;
-  for (size_t i = kept->size(); i-- > 0;) {
-    const auto& [name, variable] = (*kept)[i];
-    if (all.ReturnOne(context, name, variable.get())) {
-      kept->erase(kept->begin() + static_cast<std::ptrdiff_t>(i));
-    }
+  DeviceVariables others;
+  for (const auto& variable : *kept) {
+    if (!all.ReturnOne(context, variable.get())) others.push_back(variable);
   }
+  kept->swap(others);
   context->ReportError = report;
 }
 

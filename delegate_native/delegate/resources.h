@@ -7,11 +7,8 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "delegate_native/base/status.h"
@@ -26,8 +23,10 @@ namespace quadra {
 // Fills in the variables' names, and the shapes that the file gives what is read of them: the
 // interpreter forgets that it knows these once it has prepared the graph.
 void FindVariables(const TfLiteContext& context, const ModelNodes& model, KnownTensors* known);
-// What a handle stands for; null: it is no VAR_HANDLE with a name.
+// What a handle stands for; false: it is no VAR_HANDLE.
 bool VariableOf(const ModelNodes::Entry& entry, std::string* name);
+// The variable of a handle: the first handle of its name; -1: there is none.
+int IdOf(const ModelNodes& model, int handle);
 
 class Resources {
  public:
@@ -35,23 +34,20 @@ class Resources {
   // `states` outputs are what its nodes leave in variables.
   void Find(const ModelNodes& model, const std::vector<int>& nodes, const std::vector<int>& inputs,
             const std::vector<int>& outputs, int states);
-  bool any() const { return !reads_.empty() || !assigns_.empty(); }
   // How many of the inputs are what variables hold.
-  int reads() const { return static_cast<int>(reads_.size()); }
+  int reads() const;
+  bool any() const { return !kernels_.empty(); }
   // Whether the port is for a variable alone: it has memory of its own.
-  bool IsRead(int input) const { return read_.count(input) > 0; }
-  bool IsAssigned(int output) const { return assigned_.count(output) > 0; }
+  bool IsRead(int input) const { return At(true, input) != nullptr; }
+  bool IsAssigned(int output) const { return At(false, output) != nullptr; }
 
-  // Takes out the variables of which this partition has a port that cannot be in memory of the
-  // device.
-  void LeaveOut(const Session& session, std::set<std::string>* names) const;
-  // From now on these stay on the device. Others of them come as they did.
-  void KeepOnDevice(std::shared_ptr<DeviceVariables> variables) { device_ = std::move(variables); }
+  // From now on these stay on the device, but for those of which a port cannot be there.
+  void KeepOnDevice(const Session& session, const DeviceVariables& variables);
 
   // Brings what variables hold.
   Status Read(TfLiteContext* context, const Session& session);
   // Where an input that was read is.
-  void FindInput(int input, const void** host, void** object);
+  void FindInput(int input, const void** host, void** object) const;
   // Where an output that is for a variable goes.
   Status FindOutput(int output, const Session& session, void** host, void** object);
   // Variables hold what the last inference made.
@@ -59,8 +55,7 @@ class Resources {
 
   // Gives variables that a delegate kept on a device back to the interpreter, by the nodes of its
   // model. Those that are another interpreter's stay.
-  static void Return(TfLiteContext* context, const ModelNodes& model,
-                     std::vector<std::pair<std::string, std::shared_ptr<DeviceVariable>>>* kept);
+  static void Return(TfLiteContext* context, const ModelNodes& model, DeviceVariables* kept);
 
  private:
   struct Free {
@@ -71,44 +66,42 @@ class Resources {
     std::unique_ptr<void, Free> data;
     size_t bytes = 0;
   };
-  // A copy that outlives the delegate's being applied; what it points to is the interpreter's.
+  // Copies that outlive the delegate's being applied; what they point to is the interpreter's.
   struct Kernel {
     TfLiteNode node;
-    TfLiteRegistration registration;
-    int port = -1;  // of the partition: an input that is read, or an output that is assigned
-    std::string variable;
-    bool is_last = true;  // no other one of the partition assigns it later
+    TfLiteRegistration op;
+    TfLiteNode handle_node;
+    TfLiteRegistration handle_op;
+    int32_t number = -1;  // of the variable, as VAR_HANDLE gives it: that need not have run
+    int variable = -1;
+    int port = -1;        // of the partition: an input that is read, or an output that is assigned
+    bool is_last = true;  // no other one of the partition assigns the variable later
+    Memory memory;        // of the port
+
     bool reads() const { return node.outputs->size > 0; }
     int handle() const { return node.inputs->data[0]; }
     // The tensor that it makes, or assigns.
     int tensor() const { return reads() ? node.outputs->data[0] : node.inputs->data[1]; }
-  };
-  // A variable's number, as VAR_HANDLE gives it: that need not have run.
-  struct Handle {
-    TfLiteNode node;
-    TfLiteRegistration registration;
-    int32_t number = -1;
+    const IoTensor& PortOf(const Session& session) const {
+      return (reads() ? session.inputs() : session.outputs())[static_cast<size_t>(port)];
+    }
   };
 
-  static Status FindNumber(TfLiteContext* context, int tensor, Handle* handle);
+  static Status FindNumber(TfLiteContext* context, Kernel* kernel);
   static bool Fit(const IoTensor& port, Memory* memory);
-  Status Run(TfLiteContext* context, const Kernel& kernel);
-  Status RunOn(TfLiteContext* context, const IoTensor& port, TfLiteType type, const Kernel& kernel,
-               Memory* memory);
-  Status RunOn(TfLiteContext* context, const IoTensor& port, const Kernel& kernel, Memory* memory) {
-    return RunOn(context, port, context->tensors[kernel.tensor()].type, kernel, memory);
-  }
+  static Status Run(TfLiteContext* context, Kernel* kernel);
+  static Status RunOn(TfLiteContext* context, const IoTensor& port, TfLiteType type, Kernel* kernel,
+                      Memory* memory);
+  static Status Mark(TfLiteContext* context, Kernel* kernel, DeviceVariable* variable);
+  const Kernel* At(bool reads, int port) const;
   DeviceVariable* OnDevice(const Kernel& kernel) const;
   bool IsInPlace(const Session& session, const Kernel& kernel) const;
-  Status Mark(TfLiteContext* context, const Kernel& kernel, DeviceVariable* variable);
-  Status AssignOnDevice(TfLiteContext* context, const Session& session, const Kernel& kernel,
+  Status AssignOnDevice(TfLiteContext* context, const Session& session, Kernel* kernel,
                         DeviceVariable* variable);
-  bool ReturnOne(TfLiteContext* context, const std::string& name, DeviceVariable* variable);
+  bool ReturnOne(TfLiteContext* context, DeviceVariable* variable);
 
-  std::map<int, Handle> handles_;  // by tensor
-  std::vector<Kernel> reads_, assigns_;
-  std::map<int, Memory> read_, assigned_;  // by port
-  std::shared_ptr<DeviceVariables> device_;
+  std::vector<Kernel> kernels_;  // in the model's order
+  DeviceVariables device_;
 };
 
 }  // namespace quadra

@@ -3,7 +3,6 @@
 #define QUADRA_TFLITE_KNOWN_TENSORS_H_
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "delegate_native/graph/graph.h"
@@ -23,8 +22,8 @@ using KnownShapes = std::map<int, KnownShape>;
 struct KnownTensors {
   ConstantPool constants;
   KnownShapes shapes;
-  // Names of resource variables, by the tensors of their handles.
-  std::map<int, std::string> variables;
+  // Resource variables, by the tensors of their handles: the first handle of each.
+  std::map<int, int> variables;
   bool allows_quantized = true;  // tensors of quantised integers
   // The subgraph that is being imported, behind those that it is a part of.
   std::vector<const TfLiteContext*> subgraphs;

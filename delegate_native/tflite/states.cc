@@ -36,18 +36,18 @@ ValueId States::OntoGrid(int tensor, ValueId floats) {
                                   : tensors_->AddInnerNode("requantize", {floats}, GridOf(t));
 }
 
-Status States::FindName(int handle, const std::string** name) const {
+Status States::FindVariable(int handle, int* variable) const {
   const auto& variables = tensors_->known()->variables;
   const auto known = variables.find(handle);
   if (known == variables.end()) {
     return Unsupported("its handle '%s' is of no VAR_HANDLE in this subgraph",
                        NameOf(tensors_->tensor(handle)));
   }
-  *name = &known->second;
+  *variable = known->second;
   return Status();
 }
 
-Status States::AddResource(int tensor, Held* held) {
+Status States::AddResource(int tensor, ValueId* value) {
   const TfLiteTensor& t = tensors_->tensor(tensor);
   Value made;
   if (IsQuantized(t)) {
@@ -58,42 +58,39 @@ Status States::AddResource(int tensor, Held* held) {
   }
   QUADRA_RETURN_IF_ERROR(tensors_->Describe(tensor, &made.shape, &made.rank));
   made.name = NameOf(t);
-  const ValueId stored = tensors_->graph()->AddValue(std::move(made));
-  read_.emplace_back(tensor, stored);
-  *held = {tensor,
-           IsQuantized(t) ? tensors_->AddInnerNode("dequantize", {stored}, GridOf(t)) : stored};
+  *value = tensors_->graph()->AddValue(std::move(made));
+  read_.emplace_back(tensor, *value);
+  if (IsQuantized(t)) *value = tensors_->AddInnerNode("dequantize", {*value}, GridOf(t));
   return Status();
 }
 
 Status States::ReadResource(int handle, int tensor, ValueId* value) {
-  const std::string* name;
-  QUADRA_RETURN_IF_ERROR(FindName(handle, &name));
-  auto found = held_.find(*name);
-  if (found == held_.end()) {
-    Held held;
-    QUADRA_RETURN_IF_ERROR(AddResource(tensor, &held));
-    found = held_.emplace(*name, held).first;
+  int variable;
+  QUADRA_RETURN_IF_ERROR(FindVariable(handle, &variable));
+  if (!held_.count(variable)) {
+    QUADRA_RETURN_IF_ERROR(AddResource(tensor, value));
+    held_[variable] = *value;
+    held_by_[variable] = tensor;
   }
-  const TfLiteTensor &before = tensors_->tensor(found->second.tensor),
+  const TfLiteTensor &before = tensors_->tensor(held_by_[variable]),
                      &made = tensors_->tensor(tensor);
   if (!SameNumbers(before, made)) {
     return Unsupported("'%s' and '%s' are one variable's and differ in type or scale",
                        NameOf(before), NameOf(made));
   }
-  *value = found->second.value;
+  *value = held_[variable];
   return Status();
 }
 
 Status States::AssignResource(int handle, int tensor, ValueId value) {
-  const std::string* name;
-  QUADRA_RETURN_IF_ERROR(FindName(handle, &name));
+  int variable;
+  QUADRA_RETURN_IF_ERROR(FindVariable(handle, &variable));
   if (tensors_->graph()->IsConstant(value)) return Unsupported("it assigns a constant");
-  const auto before = held_.find(*name);
-  const int replaced = before == held_.end() ? -1 : before->second.tensor;
-  held_[*name] = {tensor, value};
-  const bool is_left = std::none_of(held_.begin(), held_.end(), [replaced](const auto& one) {
-    return one.second.tensor == replaced;
-  });
+  const int replaced = held_.count(variable) ? held_by_[variable] : -1;
+  held_[variable] = value;
+  held_by_[variable] = tensor;
+  const bool is_left = std::none_of(held_by_.begin(), held_by_.end(),
+                                    [replaced](const auto& one) { return one.second == replaced; });
   if (is_left) values_.erase(replaced);
   const ValueId stored = tensors_->ValueOf(tensor);
   // The numbers of a tensor from elsewhere are where it is.

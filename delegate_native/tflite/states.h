@@ -4,7 +4,6 @@
 #define QUADRA_TFLITE_STATES_H_
 
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,18 +35,14 @@ class States {
   void Forget() { values_.clear(); }
 
  private:
-  // What a resource variable holds while the nodes run.
-  struct Held {
-    int tensor;  // one with these numbers
-    ValueId value;
-  };
-
-  Status FindName(int handle, const std::string** name) const;
-  Status AddResource(int tensor, Held* held);
+  Status FindVariable(int handle, int* variable) const;
+  Status AddResource(int tensor, ValueId* value);
 
   GraphTensors* tensors_;
   std::map<int, ValueId> values_;
-  std::map<std::string, Held> held_;
+  // What resource variables hold while the nodes run, and tensors with these numbers.
+  std::map<int, ValueId> held_;
+  std::map<int, int> held_by_;
   std::vector<std::pair<int, ValueId>> read_;
 };
 
