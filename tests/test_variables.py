@@ -71,6 +71,29 @@ def test_a_node_on_the_cpu_between_reading_and_assigning(quadra: Quadra, backend
 
 
 @on_both
+def test_a_size_that_is_a_variables(quadra: Quadra, backend):
+    """Its node is in the first partition, and the second one reads it."""
+
+    def build(m: Model) -> None:
+        x, at = m.input((3, 2)), models.handle(m, "s")
+        old = models.read(m, at, models.STATE)
+        flat = m.op("RESHAPE", [x, np.int32([1, 6])], models.STATE, "ReshapeOptions")
+        models.assign(m, at, m.add(old, flat))
+        size = m.op("SHAPE", [old], (2,), "ShapeOptions", OutType=2, output={"dtype": "int32"})
+        m.output(
+            m.mul(
+                m.op("RESHAPE", [m.left_to_cpu(m.unary("TANH", x)), size], models.STATE, "ReshapeOptions"),
+                np.float32([2]),
+            )
+        )
+
+    model, rounds = models.started({"s": models.FIRST}, build), inputs_of("size", (3, 2), 5)
+    outcome = quadra.run(model, *rounds, **options(backend=backend))
+    check_on_gpu(outcome, ("CALL_ONCE", "STABLEHLO_ADD"))
+    check_rounds(outcome, cpu.rounds(model, rounds), everything_on_gpu=False)
+
+
+@on_both
 @pytest.mark.parametrize("is_read", [True, False], ids=["read_on_the_cpu", "assigned_on_the_cpu"])
 def test_a_variable_of_the_gpu_and_the_cpu(quadra: Quadra, backend, is_read):
     """The CPU reads what the GPU assigned a step before, or the other way round."""

@@ -68,6 +68,10 @@ Outside FindOutside(const TfLiteContext& context, const ModelNodes& model,
     left -= is_inside;
     const TfLiteIntArray& made = *entry.node->outputs;
     if (!is_inside && std::none_of(made.data, made.data + made.size, is_wanted)) continue;
+    if (!is_inside && entry.registration->builtin_code == kTfLiteBuiltinReadVariable) {
+      outside.sources.push_back(made.data[0]);
+      continue;
+    }
     if (!is_inside) outside.nodes.push_back(model.plan[i]);
     for (int k = 0; k < entry.node->inputs->size; ++k) {
       const int tensor = entry.node->inputs->data[k];
@@ -94,9 +98,6 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
   const Outside outside = FindOutside(*context, model, *known, *partition);
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, outside.nodes));
   importer.states()->Forget();
-  if (!importer.states()->read().empty()) {
-    return Unsupported("sizes depend on what a variable holds");
-  }
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, partition->nodes));
   std::vector<int> inputs, outputs;
   const auto add_inputs = [&](const std::vector<int>& tensors) {
