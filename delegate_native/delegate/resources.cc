@@ -29,6 +29,7 @@ size_t BytesOf(const IoTensor& port) {
 
 std::vector<int> DimsOf(const IoTensor& port) {
   std::vector<int> dims;
+  dims.reserve(static_cast<size_t>(port.rank));
   for (int i = 0; i < port.rank; ++i) dims.push_back(port.shape.axis(4 - port.rank + i));
   return dims;
 }

@@ -27,7 +27,7 @@ class Layout {
   int RegionOf(int tensor) const { return at(tensor).region; }
   int RegionOf(const ConstantArg& constant) const;
   // Bytes from the beginning of its buffer.
-  int64_t OffsetOf(int region) const { return regions_[static_cast<size_t>(region)].offset(); }
+  uint64_t OffsetOf(int region) const { return regions_[static_cast<size_t>(region)].offset(); }
 
   using Builder = flatbuffers::FlatBufferBuilder;
   template <typename T>

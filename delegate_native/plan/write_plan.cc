@@ -142,7 +142,7 @@ class Writer {
           break;
         case RenderedArg::Kind::kFirstTexel: {
           const int region = layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]);
-          const int bytes = arg.view == RenderedArg::View::kTexelsHalf4 ? 8 : 16;
+          const unsigned bytes = arg.view == RenderedArg::View::kTexelsHalf4 ? 8 : 16;
           const auto first = static_cast<int>(layout_.OffsetOf(region) / bytes);
           args.emplace_back(fb::ArgKind_Int, false, fb::View_Memory, 0, first, 0.0f);
           break;

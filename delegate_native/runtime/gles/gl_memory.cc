@@ -28,7 +28,10 @@ class GlMemory : public DeviceMemory {
     });
   }
 
-  void* object() const override { return reinterpret_cast<void*>(static_cast<uintptr_t>(buffer_)); }
+  void* object() const override {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an object of either API is a pointer
+    return reinterpret_cast<void*>(static_cast<uintptr_t>(buffer_));
+  }
 
   Status Lock(bool reads, void** host) override {
     return Do([&](const GlApi& gl) {
