@@ -115,8 +115,7 @@ def _conv2d(b, x):
     w = _window(b, x, padding)
     in_c = x.shape[3]
     make = some_weights(b)
-    # Groups need constant weights.
-    groups = b.draw(st.sampled_from([1, 1, 1] + [n for n in (2, 3) if in_c % n == 0])) if make == b.const else 1
+    groups = b.draw(st.sampled_from([1, 1, 1] + [n for n in (2, 3) if in_c % n == 0]))
     out_c = b.draw(CHANNELS) * groups
     scale = 1.5 / np.sqrt(prod(w["kernel"]) * in_c / groups)
     weights = make((out_c, *w["kernel"], in_c // groups), low=-scale, high=scale)

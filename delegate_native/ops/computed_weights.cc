@@ -16,9 +16,10 @@ Status InferShape(Graph* graph, const Node& node) {
   const Shape& in = graph->shape(node.inputs[0]);
   const Shape& weights = graph->shape(node.inputs[1]);
   const bool depthwise = node.op == "computed_depthwise";
-  if (depthwise ? weights.b != 1 || weights.c % in.c != 0 : weights.c != in.c) {
-    return Unsupported("computed weights %s do not fit %d channels; groups need constant weights",
-                       ToString(weights).c_str(), in.c);
+  const bool fits = depthwise ? weights.b == 1 && weights.c % in.c == 0
+                              : in.c % weights.c == 0 && weights.b % (in.c / weights.c) == 0;
+  if (!fits) {
+    return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
   Window window;
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
@@ -29,7 +30,8 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Loops over taps j, k, of which `transposed` ones meet a result with every stride-th weight, with
-// the weights of the slice's four channels.
+// the weights of the slice's four channels. Each of these has the source's channels of its group,
+// which begin anywhere in a slice: with the weights' lanes beyond the group, zeros, come others.
 constexpr const char* kDense = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int first = (s - batch * dst_s) * 4;
@@ -52,10 +54,17 @@ int from_x = x * stride_x + k * dilation_x - before_x;
 $end
 if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w) {
 
-          for (int i = 0; i < src_s; ++i) {
-            sum4_t v = read_src(from_x, from_y, batch * src_s + i);
-            sum += vec4(dot(v, read_weights(k, j, o0 + i)), dot(v, read_weights(k, j, o1 + i)),
-                        dot(v, read_weights(k, j, o2 + i)), dot(v, read_weights(k, j, o3 + i)));
+
+          for (int i = 0; i < weights_s; ++i) {
+$if(!grouped) sum4_t v0 = read_src(from_x, from_y, batch * src_s + i);
+$if(grouped)
+$for(n, 4)
+int c$n = min(first + $n, weights_b - 1) / group_size * weights_c + i * 4;
+sum4_t v$n = lanes_from(read_src(from_x, from_y, batch * src_s + c$n / 4),
+                        read_src(from_x, from_y, batch * src_s + min(c$n / 4 + 1, src_s - 1)), c$n % 4);
+$end
+$end
+$for(n, 4) sum.${n:x,y,z,w} += dot(v${grouped*n}, read_weights(k, j, o$n + i));
           }
 }
 }
@@ -104,8 +113,11 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("before_y", window.pad_top);
   desc.Int("before_x", window.pad_left);
   if (depthwise) desc.Int("multiplier", out.c / in.c);
-  desc.trips = int64_t{weights.h} * weights.w * (depthwise ? 5 : in.slices() + 1);
-  const std::string body = Text(depthwise ? kDepthwise : kDense).Set("transposed", false);
+  desc.trips = int64_t{weights.h} * weights.w * (depthwise ? 5 : weights.slices() + 1);
+  const bool grouped = !depthwise && weights.c != in.c;
+  if (grouped) desc.Int("group_size", weights.b / (in.c / weights.c));
+  Text text(depthwise ? kDepthwise : kDense);
+  const std::string body = text.Set("transposed", false).Set("grouped", grouped);
   LoopOverResults(context, out, "", body.c_str(), &desc);
   return Status();
 }
@@ -126,7 +138,8 @@ Status TransposedKernels(const KernelContext& context, const Graph& graph, const
   desc.Int("before_x", transposed.x.cut);
   desc.trips = int64_t{CeilDiv(weights.h, transposed.y.stride)} *
                CeilDiv(weights.w, transposed.x.stride) * (in.slices() + 1);
-  LoopOverResults(context, out, "", Text(kDense).Set("transposed", true).str().c_str(), &desc);
+  const std::string body = Text(kDense).Set("transposed", true).Set("grouped", false);
+  LoopOverResults(context, out, "", body.c_str(), &desc);
   return Status();
 }
 

@@ -229,6 +229,8 @@ CASES = [
     _fully_connected("computed_weights", (3, 10), (7, 10)), _fully_connected("computed_weights_keeps_dims", (2, 3, 10), (6, 10), keep=True, bias=False),
     _fully_connected("computed_weights_vector", (7,), (8, 7), keep=True), _fully_connected("computed_weights_flattens", (2, 3, 10), (6, 10), activation="RELU"),
     _conv("computed_weights", (2, 5, 6, 5), (7, 3, 3, 5)), _conv("computed_weights_strides", (1, 7, 8, 6), (4, 3, 2, 6), stride=(2, 1), dilation=(1, 2), bias=False, activation="RELU6"),
+    _conv("computed_weights_groups", (2, 5, 4, 6), (10, 3, 2, 3)), _conv("computed_weights_groups_of_slices", (1, 5, 5, 24), (8, 3, 3, 12), stride=(2, 2), activation="RELU"),
+    _conv("computed_weights_groups_of_channels", (1, 4, 5, 7), (14, 2, 2, 1), padding="VALID"), _conv("computed_weights_groups_of_5", (2, 4, 4, 15), (6, 1, 1, 5), bias=False),
     _depthwise("computed_weights", (1, 6, 5, 6), (1, 3, 3, 6)), _depthwise("computed_weights_multiplier", (2, 5, 6, 3), (1, 3, 3, 6), stride=(2, 2)),
     top_k("rows", (3, 11), 4), top_k("vector", (9,), 9), top_k("ties", Feed((2, 3, 4, 7), -2, 2, dtype="int32"), 5), top_k("one", (2, 5), 1),
     top_k("vocabulary", Feed((2, 3003), step=0.25), 9),
