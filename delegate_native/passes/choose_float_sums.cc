@@ -15,7 +15,7 @@ namespace {
 int64_t ProductsOf(const Graph& graph, const Node& node) {
   const bool spreads = FindOp(node.op)->convolution == Convolution::kTransposed;
   const Shape& shape = graph.shape(spreads ? node.inputs[0] : node.outputs[0]);
-  return shape.elements() / shape.c * graph.shape(node.inputs[1]).elements();
+  return shape.elements() / std::max(1, shape.c) * graph.shape(node.inputs[1]).elements();
 }
 
 }  // namespace
