@@ -86,7 +86,7 @@ class Delegate {
   std::vector<std::string> backend_notes_;  // why a backend was passed over
   Calls calls_;
   VariableUsers variable_users_;
-  // Of partitions that an interpreter may have undone.
+  // They are of partitions that an interpreter may have undone.
   DeviceVariables kept_variables_;
   // Subgraphs of the model, in the order in which they were applied; first the main one, also
   // before there is a model.

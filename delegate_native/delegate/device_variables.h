@@ -35,7 +35,7 @@ struct DeviceVariable {
 
 using DeviceVariables = std::vector<std::shared_ptr<DeviceVariable>>;
 
-// Who uses the variables of a model, as far as a delegate has seen.
+// The users of a model's variables, as far as a delegate has seen.
 class VariableUsers {
  public:
   // Looks at all subgraphs, as they are now, if this one has a variable.

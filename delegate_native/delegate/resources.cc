@@ -34,7 +34,7 @@ std::vector<int> DimsOf(const IoTensor& port) {
   return dims;
 }
 
-// What the interpreter holds in the place of a variable that is on a device.
+// The interpreter holds this in the place of a variable that is on a device.
 constexpr int64_t kMark = 0x5175616472613a56;
 struct Marked {
   int64_t mark;

@@ -23,7 +23,7 @@ namespace quadra {
 // Fills in the variables' names, and the shapes that the file gives what is read of them: the
 // interpreter forgets that it knows these once it has prepared the graph.
 void FindVariables(const TfLiteContext& context, const ModelNodes& model, KnownTensors* known);
-// What a handle stands for; false: it is no VAR_HANDLE.
+// The name that a handle stands for; false: it is no VAR_HANDLE.
 bool VariableOf(const ModelNodes::Entry& entry, std::string* name);
 // The variable of a handle: the first handle of its name; -1: there is none.
 int IdOf(const ModelNodes& model, int handle);

@@ -22,7 +22,7 @@ class States {
   // The floats that it can hold which are nearest to these.
   ValueId OntoGrid(int tensor, ValueId floats);
 
-  // What a resource variable holds; `tensor` is what the node makes of it.
+  // The numbers that a resource variable holds; `tensor` is what the node makes of it.
   Status ReadResource(int handle, int tensor, ValueId* value);
   // It holds this tensor's numbers from now on.
   Status AssignResource(int handle, int tensor, ValueId value);
@@ -30,7 +30,7 @@ class States {
   // The values that they get when the nodes have run, by variable tensors and tensors that are
   // assigned.
   const std::map<int, ValueId>& values() const { return values_; }
-  // What resource variables hold before, by the tensors that are made of it.
+  // The numbers that resource variables hold before, by the tensors that are made of it.
   const std::vector<std::pair<int, ValueId>>& read() const { return read_; }
   void Forget() { values_.clear(); }
 
@@ -40,7 +40,7 @@ class States {
 
   GraphTensors* tensors_;
   std::map<int, ValueId> values_;
-  // What resource variables hold while the nodes run, and tensors with these numbers.
+  // The numbers that resource variables hold while the nodes run, and tensors with these numbers.
   std::map<int, ValueId> held_;
   std::map<int, int> held_by_;
   std::vector<std::pair<int, ValueId>> read_;

@@ -14,7 +14,7 @@ from host_tools.replay import executor
 _SIMULATOR = "Oclgrind"
 _COMMON = "run_kernel"  # as there: a driver that kept what it compiled knows the text
 _CHANNEL = {"Float": "FLOAT", "Half": "HALF_FLOAT", "Int": "SIGNED_INT32"}
-# Of a view: channels, their type, bytes of a texel.
+# Channels of a view, their type, bytes of a texel.
 _ROWS = {
     "TexelsFloat4": ("RGBA", "FLOAT", 16),
     "TexelsHalf4": ("RGBA", "HALF_FLOAT", 8),
