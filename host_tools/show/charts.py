@@ -62,19 +62,25 @@ def strip(samples_us: Mapping[str, Sequence[int]], names: Mapping[str, str]) -> 
     return "".join(parts) + "</svg>"
 
 
-def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
-    """Errors on a logarithmic scale. rows: (name, relative error, XNNPACK's or NaN, allowed)."""
-    if not rows:
-        return ""
+def _error_axis(bottom: int, title: str) -> tuple[Callable[[float], str], list[str]]:
+    """Where an error lies on a logarithmic scale, and the beginning of the chart."""
     exponents = Scale(-9.0, 0.0)
-    bottom = 46 * len(rows)
 
     def x(value: float) -> str:
         return exponents(math.log10(value) if value > 0 else exponents.low)
 
     words = {-9: "0", -6: "1e-6", -3: "1e-3", 0: "1"}
-    parts = [begin(bottom + 22, "error of each output")]
-    parts.append(grid(exponents, [(float(e), words.get(e, "")) for e in range(-9, 1)], bottom))
+    return x, [
+        begin(bottom + 22, title),
+        grid(exponents, [(float(e), words.get(e, "")) for e in range(-9, 1)], bottom),
+    ]
+
+
+def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
+    """Errors on a logarithmic scale. rows: (name, relative error, XNNPACK's or NaN, allowed)."""
+    if not rows:
+        return ""
+    x, parts = _error_axis(46 * len(rows), "error of each output")
     for index, (name, ours, peer, allowed) in enumerate(rows):
         top = 46 * index
         y = top + 31
@@ -92,15 +98,7 @@ def errors_of_inputs(rows: Sequence[tuple[str, Sequence[float], Sequence[int], f
     """Errors on a logarithmic scale, a dot per input. rows: (output, relative errors, the wrong ones, the least allowed)."""
     if not rows:
         return ""
-    exponents = Scale(-9.0, 0.0)
-    bottom = 62 * len(rows)
-
-    def x(value: float) -> str:
-        return exponents(math.log10(value) if value > 0 else exponents.low)
-
-    words = {-9: "0", -6: "1e-6", -3: "1e-3", 0: "1"}
-    parts = [begin(bottom + 22, "error of each output with each input")]
-    parts.append(grid(exponents, [(float(e), words.get(e, "")) for e in range(-9, 1)], bottom))
+    x, parts = _error_axis(62 * len(rows), "error of each output with each input")
     for index, (name, errors_, wrong, allowed) in enumerate(rows):
         top = 62 * index
         y = top + 38
