@@ -1,6 +1,8 @@
 """The documentation as a site: every page, links that lead somewhere, nothing from the network."""
 
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -14,8 +16,13 @@ _FETCHED = re.compile(
 )
 
 
-def test_it_has_every_page_and_asks_the_network_for_nothing(tmp_path):
-    first = site.build(tmp_path / "work", tmp_path / "site")
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    return site.build(folder / "work", folder / "site")
+
+
+def test_it_has_every_page_and_asks_the_network_for_nothing(first):
     assert "246 nodes on the GPU" in first.read_text()
     for page in PAGES[1:]:
         made = (first.parent / page.relative_to(settings.ROOT)).with_suffix(".html").read_text()
@@ -23,6 +30,17 @@ def test_it_has_every_page_and_asks_the_network_for_nothing(tmp_path):
     texts = [file for kind in ("html", "css") for file in first.parent.rglob(f"*.{kind}")]
     assert [file.name for file in texts if _FETCHED.search(file.read_text())] == [] and len(texts) > len(PAGES)
     assert (first.parent / "docs" / "images" / "report.jpg").exists()
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+def test_search_finds_words_without_a_server(first, tmp_path):
+    page = first.parent / "docs" / "numbers.html"
+    argv = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    argv += ["--virtual-time-budget=8000", "--dump-dom", f"{page.as_uri()}?q=oclgrind"]
+    shown = subprocess.run(argv, capture_output=True, text=True, timeout=120).stdout
+    assert re.search(r"\d+ matching documents", shown) and 'replay.html" class="md-search-result__link"' in shown, (
+        shown[-3000:]
+    )
 
 
 def test_a_link_to_nowhere_is_told(tmp_path, monkeypatch):
