@@ -347,7 +347,9 @@ _RUN_HELP = {
     " folder (default: none).",
     "same": "N, or INFERENCES,PROCESSES, from 2: also compare N equal inferences of one process, and of N processes the first,"
     " bit by bit; name the first dispatch that differs (default: do not).",
-    "timeout": "Deadline of one process, in seconds.",
+    "for_": "After the measurement run Quadra without a pause for so long, 90s, 10m or 1h: how its speed, the device's temperatures and"
+    " clocks change (default: do not).",
+    "timeout": "Deadline of one process, in seconds, beside --for.",
     "library": "An existing libquadra.so (default: build it).",
     "on": "Where: host, this machine; jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
     f" devices: {_ON_WORDS}",
@@ -379,7 +381,7 @@ def run(
     float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
     signature: str = "", size: list[str] | None = None, same: str = "", driver: str = "", json: bool = False,
     max_error: float = 0.0, max_ms: float = 0.0, max_cpu_nodes: int = -1, junit: str = "",
-    tolerance: list[str] | None = None, metric: list[str] | None = None,
+    tolerance: list[str] | None = None, metric: list[str] | None = None, for_: str = "",
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -401,7 +403,7 @@ def run(
             **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, max_error=max_error, metrics=metric or [], **from_arguments.same_counts(same), **from_arguments.destination(on),
+            route=via, max_error=max_error, sustained_s=from_arguments.seconds(for_), metrics=metric or [], **from_arguments.same_counts(same), **from_arguments.destination(on),
         ) for entry in from_arguments.entries(model, signature, size or [], tolerance or [])]  # fmt: skip
         return specs, where.parse(on, _file(library), _file(apk), via)
 

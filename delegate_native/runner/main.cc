@@ -21,7 +21,7 @@ Outcome Main(int count, char** words, Arguments* arguments) {
   Spec spec;
   QUADRA_RETURN_IF_FAILED(ReadSpec(*arguments, &spec));
   // Nobody may be there any more to end a process that hangs in a driver.
-  alarm(static_cast<unsigned>(spec.deadline_s + kGraceS));
+  alarm(static_cast<unsigned>(spec.deadline_s + spec.sustained_s + kGraceS));
   return Worker(*arguments, spec).Work();
 }
 

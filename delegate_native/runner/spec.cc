@@ -59,6 +59,7 @@ std::string Parse(const std::string& text, Spec* spec) {
   spec->repetitions = whole.Count("repetitions");
   spec->threads = whole.Count("threads");
   spec->deadline_s = whole.Count("deadline_s");
+  if (json.Find("sustained_s")) spec->sustained_s = whole.Count("sustained_s");
   spec->profile = whole.Flag("profile");
   if (!whole.wrong.empty() || !model.wrong.empty()) {
     return whole.wrong.empty() ? model.wrong : whole.wrong;

@@ -34,6 +34,7 @@ struct Spec {
   int repetitions = 0;
   int threads = 0;
   int deadline_s = 0;
+  int sustained_s = 0;  // Quadra alone, after the measurement; 0: not
   std::vector<std::string> peers;
   bool profile = false;
 };

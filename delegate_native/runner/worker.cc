@@ -9,6 +9,7 @@
 #include "delegate_native/base/status.h"
 #include "delegate_native/base/toolchain.h"
 #include "delegate_native/runner/files.h"
+#include "delegate_native/runner/sustained.h"
 
 namespace quadra {
 namespace {
@@ -129,6 +130,7 @@ Outcome Worker::Run() {
   QUADRA_RETURN_IF_FAILED(Write("verdicts.json", quadra->Report()));
   if (!spec_.peers.empty()) QUADRA_RETURN_IF_FAILED(StartPeer(&contenders));
   QUADRA_RETURN_IF_FAILED(Measure(contenders));
+  if (spec_.sustained_s) QUADRA_RETURN_IF_FAILED(Sustain(quadra));
   contenders.clear();
   QUADRA_RETURN_IF_FAILED(spec_.profile ? Profile() : Dump());
   JsonWriter json;
@@ -174,6 +176,14 @@ Outcome Worker::Measure(const std::vector<std::unique_ptr<Contender>>& contender
     if (NowUs() > end_us && round + 1 >= kLeastRounds) break;
   }
   return KeepTimings();
+}
+
+// Quadra alone, as long as the device gets hot: sustained speed.
+Outcome Worker::Sustain(Contender* quadra) {
+  Stage(Format("run without a pause for %d s", spec_.sustained_s));
+  std::string json;
+  QUADRA_RETURN_IF_FAILED(RunSustained(quadra, spec_.sustained_s, &json));
+  return Write("sustained.json", json);
 }
 
 // Plans and kernels, by a delegate of its own: a driver may have to compile anew to give programs.

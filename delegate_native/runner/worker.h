@@ -32,6 +32,7 @@ class Worker {
   Outcome Verdicts();
   Outcome StartPeer(std::vector<std::unique_ptr<Contender>>* contenders);
   Outcome Measure(const std::vector<std::unique_ptr<Contender>>& contenders);
+  Outcome Sustain(Contender* quadra);
   Outcome Dump();
   Outcome Profile();
   Outcome SaveOutputs(const std::string& group, const Contender& contender);

@@ -51,12 +51,12 @@ class Attempt:
             try:
                 held = run_folder.lock_of(self.folder)
                 done = child_process.run(
-                    argv, timeout_s=self.spec.deadline_s, env=env, check=False, on_line=on_line, pass_fds=held
+                    argv, timeout_s=self.spec.process_deadline_s, env=env, check=False, on_line=on_line, pass_fds=held
                 )
             except CommandTimedOut as error:
                 raise CommandTimedOut(
                     f"run {self.spec.model.name}",
-                    f"it did not end within {self.spec.deadline_s:g} s; it was at the stage '{self.stage}'",
+                    f"it did not end within {self.spec.process_deadline_s:g} s; it was at the stage '{self.stage}'",
                     "give it more time with --timeout",
                 ) from error
         if done.returncode != 0:

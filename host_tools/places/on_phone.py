@@ -170,7 +170,7 @@ class PhoneAttempt(Attempt):
         self._begin("install the app")
         install_app.install(self.device, made, self.show)
         self.seen["apk_sha256"] = digests.sha256_of(made)
-        self.starter = self.app_starter = AppStarter(self.device, self.spec.deadline_s)
+        self.starter = self.app_starter = AppStarter(self.device, self.spec.process_deadline_s)
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 
@@ -181,7 +181,7 @@ class PhoneAttempt(Attempt):
         starts = with_peers.cold_starts(self, self._start) if self.spec.cold else {}
         for _ in range(_ATTEMPTS):
             before = set(self.remote.cache_files())
-            with readiness.Watch(self.device) as self.watch:
+            with self._watched() as self.watch:
                 lost = with_peers.run_with_peers(self, self._start)
             compiled = len(
                 [name for name in self.remote.cache_files() if name not in before and not _OTHERS.search(name)]
@@ -199,6 +199,15 @@ class PhoneAttempt(Attempt):
             "let it cool down, away from sun and charger; the times in the folder are those of a hot device",
             serial=self.device.serial,
             step="measure",
+        )
+
+    def _watched(self) -> readiness.Watch:
+        """A long run has fewer readings, as many as its chart can show, and the clocks beside them."""
+        seconds = self.spec.sustained_s
+        return (
+            readiness.Watch(self.device, max(3.0, seconds / 600), clocks=True)
+            if seconds
+            else readiness.Watch(self.device)
         )
 
     def _start(self, mode: str, names: Sequence[str] | None) -> None:

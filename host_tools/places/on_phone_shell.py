@@ -73,7 +73,7 @@ class ShellAttempt(PhoneAttempt):
         there = transfer.push(self.device, [self.runtime, self.library], told).remote
         self.words = ["--runtime", there[self.runtime], "--quadra", there[self.library]]
         self.seen["runner_sha256"] = digests.sha256_of(made)
-        self.starter = self.shell_starter = ShellStarter(self.device, program, self.spec.deadline_s)
+        self.starter = self.shell_starter = ShellStarter(self.device, program, self.spec.process_deadline_s)
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from host_tools.base import cpu_drivers, portable
 from host_tools.base.errors import QuadraError
-from host_tools.places import further_inputs, reference, reference_model, repeat
+from host_tools.places import further_inputs, reference, reference_model, repeat, sustain
 from host_tools.places.model_worker import Worker, stage
 from host_tools.record import peer_names, run_folder
 from host_tools.request import inputs
@@ -87,6 +87,8 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     stage(reference.STAGE)
     reference.write(worker)
     pairs(worker, {"quadra": quadra, **peers(worker)})
+    if worker.spec.sustained_s:
+        sustain.sustain(worker, quadra)
     if worker.spec.profile:
         profile(worker)
     if worker.spec.keep_tensors or not worker.spec.profile:

@@ -21,6 +21,7 @@ from host_tools.record.schema import (
     Part,
     PeerRow,
     Real,
+    Sustained,
     Text,
     Texts,
     Words,
@@ -106,6 +107,7 @@ class RunAt(Part, kw_only=True):
     ] = None
     metrics: Annotated[Metrics | None, Is("as `metrics.json`; null: without `--metric`")] = None
     determinism: Annotated[Determinism | None, Is("as `determinism.json`; null: without `--same`")] = None
+    sustained: Annotated[Sustained | None, Is("as `sustained.json`; null: without `--for`")] = None
     peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
     times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}
     clock: Annotated[Literal["processor", "wall"] | None, Is("whose median is the headline; null: it failed")] = None

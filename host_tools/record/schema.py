@@ -22,7 +22,7 @@ def files() -> dict[str, type[Any]]:
     """The type of each file by its name, in the order of the page."""
     kinds = (
         run.Status, run.Verdicts, run.Timings, run.Cold, run.Second, run.Tensors,
-        run.Reference, run.Profile, machine.Environment, found.Compared, found.OverInputs, found.Metrics,
+        run.Reference, run.Profile, run.Sustained, machine.Environment, found.Compared, found.OverInputs, found.Metrics,
         found.Peers, found.CpuTensors,
         found.Alone, found.Bisect, found.Ranges, found.Repeats, found.Determinism, run.Model, machine.Target, run.ErrorFile,
     )  # fmt: skip

@@ -73,6 +73,10 @@ class Reading(Part, kw_only=True):
     status: Annotated[Text, Is("Android's term: none, light, moderate, severe, …")] = "unknown"
     temperatures: Annotated[dict[Text, float], Is("by kind (`skin`, `gpu`, …), in degrees Celsius")] = {}
     battery_percent: Count | None = None
+    cpu_mhz: Annotated[
+        Count | None, Is("clock of the fastest core; of a sustained run, where the shell may read it")
+    ] = None
+    gpu_mhz: Annotated[Count | None, Is("the same of the GPU")] = None
 
 
 class Thermal(Part, kw_only=True):

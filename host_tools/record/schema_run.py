@@ -239,6 +239,28 @@ class Memory(Part, kw_only=True):
     ] = None
 
 
+class Window(Part, kw_only=True):
+    """The inferences that began in a piece of a sustained run."""
+
+    start_ns: Annotated[Count, Is("when the first of them began, on the [clock](#times) of the run")]
+    inferences: Annotated[int, Meta(ge=1, le=1 << 53)]
+    median_us: Annotated[Count, Is("wall-clock time of one")]
+    slowest_us: Count
+    battery_ua: Annotated[
+        Whole | None,
+        Is("the battery's current at the end, in microamperes, as the device tells an app; makers differ in its sign"),
+    ] = None
+
+
+class Sustained(File, kw_only=True):
+    """Quadra alone, inference after inference, with `--for`: what a device can keep up. The device's temperatures and clocks
+    meanwhile are readings of `environment.json`."""
+
+    FILE = "sustained.json"
+    window_s: Annotated[float, Meta(gt=0), Is("length of a window; a slower inference has one of its own")]
+    windows: Annotated[list[Window], Meta(min_length=1, max_length=1 << 12)]
+
+
 class Cold(Laps, kw_only=True):
     """One start with an empty driver cache. Goes into `timings.json`."""
 

@@ -23,6 +23,7 @@ PEERS = ("xnnpack", "shipped-opencl", "shipped-gles", "litert-gpu")
 _MOST = 10**9  # what a C int holds
 _MOST_SEED = 2**53
 _MOST_SAME = 10_000
+LONGEST_S = 24 * 3600  # a sustained run
 Sides = Annotated[tuple[Annotated[int, Meta(ge=1, lt=1 << 31)], ...], Meta(max_length=16)]
 
 
@@ -111,7 +112,11 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
         Count, Is("how many equal inferences of one process are compared bit by bit: `determinism.json`; 0: none")
     ] = 0
     same_processes: Annotated[Count, Is("and of how many processes the first")] = 0
-    deadline_s: Annotated[float, Is("of one process")] = 300.0
+    sustained_s: Annotated[
+        Count,
+        Is("how long Quadra alone runs on after the measurement, inference after inference: `sustained.json`; 0: not"),
+    ] = 0
+    deadline_s: Annotated[float, Is("of one process, beside `sustained_s`")] = 300.0
     max_error: Annotated[
         float,
         Is("what the largest error of each output may be, relative to its range; 0: as the judgement's rule has it"),
@@ -131,6 +136,10 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
     metrics: Annotated[tuple[Text, ...], Meta(max_length=1 << 8), Is("the user's, as `--metric` has them")] = ()
     schema_version: Annotated[int, Is("1")] = VERSION
+
+    @property
+    def process_deadline_s(self) -> float:
+        return self.deadline_s + self.sustained_s
 
     @property
     def label(self) -> str:
@@ -195,6 +204,8 @@ def checked(spec: RunSpec) -> RunSpec:
         _between("--same", count, 2, _MOST_SAME)
     _between("--seed", spec.inputs.seed, 0, _MOST_SEED)
     _between("--timeout", spec.deadline_s, 1, _MOST)
+    if spec.sustained_s:
+        _between("--for", spec.sustained_s, 1, LONGEST_S)
     _between("--max-error", spec.max_error, 0, _MOST)
     for limits in spec.tolerances.values():
         for limit in limits:

@@ -45,6 +45,7 @@ def run(spec: RunSpec) -> str:
     words += [f"--tolerance={name}{'=' * bool(name)}{_text(limits)}" for name, limits in spec.tolerances.items()]
     words += [f"--metric={metric}" for metric in spec.metrics]
     words += _option("same", _text(tuple(dict.fromkeys((spec.same_inferences, spec.same_processes)))), "0")
+    words += _option("for", f"{spec.sustained_s}s", "0s")
     return shlex.join(words)
 
 

@@ -12,6 +12,7 @@ from host_tools.base.errors import Misuse
 from host_tools.record import reading, schema, spec as specs
 from host_tools.request import delegate_options, input_sets, inputs, models, signatures, views
 
+_UNITS_S = {"s": 1, "m": 60, "h": 3600}
 TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
 
 
@@ -104,6 +105,14 @@ def same_counts(given: str) -> dict[str, Any]:
         do_next = "give one number, or inferences and processes: --same 50,10"
         raise Misuse("read --same", f"{given!r} is not N, nor INFERENCES,PROCESSES", do_next)
     return {"same_inferences": int(counts[0]), "same_processes": int(counts[-1])} if counts else {}
+
+
+def seconds(given: str) -> int:
+    """Those of `--for`: 90s, 10m, 2h; none: it is not given."""
+    count, unit = given[:-1], given[-1:]
+    if given and not (count.isascii() and count.isdecimal() and len(count) < 7 and unit in _UNITS_S):
+        raise Misuse("read --for", f"{given!r} is no time", "give seconds, minutes or hours: 90s, 10m, 1h")
+    return int(count) * _UNITS_S[unit] if given else 0
 
 
 def split(word: str) -> tuple[str, str]:

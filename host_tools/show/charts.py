@@ -114,6 +114,27 @@ def errors_of_inputs(rows: Sequence[tuple[str, Sequence[float], Sequence[int], f
     return "".join(parts) + "</svg>"
 
 
+def over_time(rows: Sequence[tuple[str, str, Sequence[tuple[float, float]], float]]) -> str:
+    """Values over seconds, a row of dots each. rows: (name, figure, (seconds, value), where its axis begins)."""
+    if not rows:
+        return ""
+    x = Scale(0.0, max([1.0, *(at for _, _, values, _ in rows for at, _ in values)]))
+    bottom = 84 * len(rows)
+    minutes = x.high >= 180
+    unit, name = (60.0, "min") if minutes else (1.0, "s")
+    parts = [begin(bottom + 22, "over time")]
+    parts.append(grid(x, [(value, f"{value / unit:g}") for value in ticks(0.0, x.high, 6, unit)], bottom, name))
+    for index, (label, figure, values, low) in enumerate(rows):
+        top = 84 * index
+        y = Scale(low, max([value for _, value in values if value > low], default=low + 1.0))
+        kind = "dot now" if index == 0 else "dot past"
+        for at, value in values:
+            title = f"{at:.0f} s: {value:.4g}"
+            parts.append(dot(kind, x(at), top + 76 - 50 * y.share(value), 2.6, title))
+        parts.append(heading(label, top, figure))
+    return "".join(parts) + "</svg>"
+
+
 @dataclass(frozen=True)
 class Mark:
     """A ratio on the axis. kind: its classes in style.css: a backend, and `more` or `shipped` if it is not the main one.

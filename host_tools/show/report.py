@@ -30,6 +30,7 @@ from host_tools.record import (  # fmt: skip
     run_folder,
     schema,
     spec as specs,
+    sustained,
     times,
     verdicts,
 )
@@ -121,6 +122,7 @@ def content(judged: Judged) -> dict[str, Any]:
         "over": _over_inputs(judged.over) if judged.over else None,
         "metrics": _metrics(judged.metrics) if judged.metrics else None,
         "determinism": judged.determinism,
+        "sustained": _sustained(folder),
         "difference_cells": determinism_table.cells,
         "reference": folder.optional(schema.Reference) or schema.Reference(),
         "scene": _scene(folder),
@@ -136,6 +138,18 @@ def content(judged: Judged) -> dict[str, Any]:
             p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
         ),
     }
+
+
+def _sustained(folder: RunFolder) -> dict[str, Any] | None:
+    found = sustained.of(folder)
+    if not found:
+        return None
+    times_ms = [(at, window.median_us / 1000) for at, window in found.windows]
+    rows = [("median of one inference, ms", f"{units.ms(found.first_us)} → {units.ms(found.last_us)}", times_ms, 0.0)]
+    for name, values in found.series():
+        is_clock = "MHz" in name
+        rows.append((name, sustained.spread(values), values, 0.0 if is_clock else min(value for _, value in values)))
+    return {"sentence": found.sentence(), "chart": charts.over_time(rows)}
 
 
 def _with_its_inputs(spec: specs.RunSpec, folder: RunFolder) -> specs.RunSpec:

@@ -11,7 +11,7 @@ from host_tools.base.errors import QuadraError, line, skipped
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
-from host_tools.record import device_condition, headline, peer_names, schema, times, verdicts
+from host_tools.record import device_condition, headline, peer_names, schema, sustained, times, verdicts
 from host_tools.request import inputs
 from host_tools.show import determinism_table, over_inputs_table, report
 
@@ -77,6 +77,10 @@ def account(judged: Judged, console: Console) -> None:
         determinism_table.show(judged.determinism, console)
     console.print()
     times.summary(folder.read(schema.Timings), folder.read(schema.Verdicts), console)
+    if found_sustained := sustained.of(folder):
+        console.print(f"\n{escape(found_sustained.sentence())}")
+        for name, values in found_sustained.series():
+            console.print(f"  {escape(name)}: {sustained.spread(values)}")
     console.print(f"\nrun folder  {escape(str(folder.path))}", soft_wrap=True)
     console.print(f"report      {escape(str(folder.path / report.FILE))}", soft_wrap=True)
 

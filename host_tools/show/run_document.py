@@ -55,6 +55,7 @@ def _run(ended: Ended, judged: Judged) -> RunAt:
         over_inputs=judged.over,
         metrics=judged.metrics,
         determinism=judged.determinism,
+        sustained=folder.optional(schema.Sustained),
         peers=peers.peers if peers else [],
         times={
             who: times_of(who, timings) for who in times.NAMES if who in timings.samples_us or who in timings.init_us

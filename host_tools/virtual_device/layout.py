@@ -39,6 +39,8 @@ _FOLDERS = {
     "data/user": 0o711,
     "dev": 0o755,
     "proc/sys/kernel/random": 0o755,
+    "sys/class/kgsl/kgsl-3d0": 0o755,
+    "sys/devices/system/cpu/cpufreq/policy0": 0o755,
     "storage/emulated/0/Download": 0o770,
     "storage/self": 0o755,
     "system/bin": 0o755,
@@ -55,6 +57,12 @@ GENERATED: dict[str, Callable[[State], bytes]] = {
     "/proc/loadavg": lambda _: Path("/proc/loadavg").read_bytes(),
     "/proc/meminfo": lambda _: Path("/proc/meminfo").read_bytes(),
     "/proc/sys/kernel/random/boot_id": lambda device: b"%s\n" % device.boot_id.encode(),
+    "/sys/class/kgsl/kgsl-3d0/gpuclk": lambda device: (
+        b"%d\n" % (680_000_000 if not device.thermal_status() else 220_000_000)
+    ),
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq": lambda device: (
+        b"%d\n" % (2_016_000 if not device.thermal_status() else 864_000)
+    ),
 }
 
 

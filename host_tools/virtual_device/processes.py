@@ -115,6 +115,7 @@ class AppProcess:
             "quadra.version": self.one.version_name,
             "quadra.pause": pause,
             "quadra.thermal": str(self.device.thermal_status()),
+            "quadra.battery_ua": "-415000",
             "quadra.status": f"/proc/self/fd/{writer}",
             "java.io.tmpdir": str(self._scratch),
         }

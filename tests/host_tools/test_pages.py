@@ -44,7 +44,7 @@ def test_the_readme_has_every_op_and_its_integer_form():
 def test_every_option_that_a_page_names_is_its_tasks(page):
     for name, words in re.findall(r"\binv ([a-z][a-z-]*)\b((?: [^\s`;|&#)]+)*)", page.read_text()):
         assert name in TASKS, name
-        known = {f"--{flag}".replace("_", "-") for flag in inspect.signature(TASKS[name].body).parameters}
+        known = {f"--{flag.strip('_')}".replace("_", "-") for flag in inspect.signature(TASKS[name].body).parameters}
         assert set(re.findall(r"(?<=\s)--[\w-]+", words)) <= known, f"inv {name}{words}"
 
 

@@ -10,7 +10,7 @@ from host_tools.record.run_folder import RunFolder
 
 # What a runner may leave. Anything else stays where it is.
 NAMES = re.compile(
-    r"(tensors|timings|verdicts|profile|environment|cold|error)\.json|(outputs|[a-z0-9_]{1,40}_outputs)/\d{3}\.npy|"
+    r"(tensors|timings|verdicts|profile|sustained|environment|cold|error)\.json|(outputs|[a-z0-9_]{1,40}_outputs)/\d{3}\.npy|"
     r"partition_\d{1,3}/(graph(\.opt)?\.txt|plan\.quadra|kernels/[A-Za-z0-9_.-]{1,120}|tensor_\d{4,6}\.bin)"
 )
 
@@ -23,6 +23,8 @@ def check(folder: Path, serial: str) -> None:
         reading.kept(folder, schema.Environment)
         if (folder / schema.Profile.FILE).exists():
             reading.kept(folder, schema.Profile)
+        if (folder / schema.Sustained.FILE).exists():
+            reading.kept(folder, schema.Sustained)
         if not timings.samples_us.get("quadra"):
             raise ValueError("timings.json has no samples of Quadra")
         _tensors(folder, tensors)

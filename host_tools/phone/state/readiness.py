@@ -31,6 +31,13 @@ _TIMEOUT_S = 10.0
 _AWAKE = ("settings", "get", "global", "stay_on_while_plugged_in")
 _FIXED_SINCE = 30  # the API level that can fix the performance
 _TEMPERATURE = re.compile(r"Temperature\{mValue=([-\d.]+), mType=(\d+), mName=([^,}]{1,64}), mStatus=(\d+)\}")
+# Where kernels tell clocks: of the cores, of Adreno, of Mali. A shell may not read all of them.
+_GPU = "gpu"
+_CORES = " ".join(f"/sys/devices/system/cpu/cpufreq/policy{core}/scaling_cur_freq" for core in range(10))
+_CLOCKS = (
+    f"cat {_CORES} 2>/dev/null; echo {_GPU}; cat /sys/class/kgsl/kgsl-3d0/gpuclk"
+    " /sys/class/misc/mali0/device/cur_freq /sys/kernel/gpu/gpu_clock 2>/dev/null"
+)
 _SERIAL = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -43,6 +50,8 @@ class Reading:
     status: str
     temperatures: dict[str, float] = field(default_factory=dict)  # by kind, in degrees Celsius: the hottest of each
     battery_percent: int | None = None
+    cpu_mhz: int | None = None  # of the fastest core
+    gpu_mhz: int | None = None
 
     @property
     def level(self) -> int:
@@ -74,8 +83,20 @@ def parse_battery(text: str) -> dict[str, float]:
     return values
 
 
-def look(device: Device, stage: str = "", since: float = 0.0) -> Reading:
-    """Asks both services; a device without one answers "unknown"."""
+def parse_clocks(text: str) -> tuple[int | None, int | None]:
+    """The output of _CLOCKS: megahertz of the fastest core and of the GPU, where their files can be read."""
+    cores, _, gpu = text.partition(_GPU)
+    return max(_megahertz(cores), default=None), max(_megahertz(gpu), default=None)
+
+
+def _megahertz(text: str) -> list[int]:
+    """Drivers count in Hz, kHz or MHz: a clock is between 10 MHz and 10 GHz."""
+    numbers = [int(line) for line in text.split() if line.isdecimal() and len(line) < 12]
+    return [number // next((unit for unit in (10**6, 10**3) if number >= 10 * unit), 1) for number in numbers]
+
+
+def look(device: Device, stage: str = "", since: float = 0.0, clocks: bool = False) -> Reading:
+    """Asks both services; a device without one answers "unknown". clocks: reads those of CPU and GPU, too."""
     thermal = device.shell(["dumpsys", "thermalservice"], timeout_s=_TIMEOUT_S, check=False, step="thermal")
     battery = parse_battery(
         device.shell(["dumpsys", "battery"], timeout_s=_TIMEOUT_S, check=False, step="battery").stdout
@@ -85,7 +106,11 @@ def look(device: Device, stage: str = "", since: float = 0.0) -> Reading:
     if "temperature" in battery:
         temperatures.setdefault("battery", battery["temperature"])
     percent = int(battery["level"]) if "level" in battery else None
-    return Reading(round(time.monotonic() - since, 1) if since else 0.0, stage, found.status, temperatures, percent)
+    read = (
+        device.shell(["sh", "-c", _CLOCKS], timeout_s=_TIMEOUT_S, check=False, step="clocks").stdout if clocks else ""
+    )
+    time_s = round(time.monotonic() - since, 1) if since else 0.0
+    return Reading(time_s, stage, found.status, temperatures, percent, *parse_clocks(read))
 
 
 def wait_until_cool(device: Device, show: Show, wait_s: float = _WAIT_S, every_s: float = _EVERY_S) -> float:
@@ -119,10 +144,10 @@ class Watch:
     A look costs the device a few milliseconds of one core; a look that fails is left out.
     """
 
-    def __init__(self, device: Device, every_s: float = _EVERY_S) -> None:
+    def __init__(self, device: Device, every_s: float = _EVERY_S, clocks: bool = False) -> None:
         self.readings: list[Reading] = []
         self.stage = "start"
-        self._device, self._every_s, self._began = device, every_s, time.monotonic()
+        self._device, self._every_s, self._clocks, self._began = device, every_s, clocks, time.monotonic()
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
@@ -162,7 +187,7 @@ class Watch:
     def _look(self) -> None:
         stage = self.stage
         with contextlib.suppress(DeviceError):
-            self.readings.append(look(self._device, stage, self._began))
+            self.readings.append(look(self._device, stage, self._began, self._clocks))
 
 
 @contextlib.contextmanager

@@ -80,6 +80,28 @@ def test_temperatures_are_read_from_the_sensors_themselves():
 
 
 @pytest.mark.parametrize(
+    "text, clocks",
+    [
+        ("1785600\n2016000\n864000\ngpu\n680000000\n", (2016, 680)),
+        ("gpu\n848000\n", (None, 848)),
+        ("1785600\ngpu\n555\n", (1785, 555)),
+        ("gpu\nPermission denied\n-5\n999999999999999\n", (None, None)),
+        ("", (None, None)),
+    ],
+)
+def test_clocks_are_read_whatever_a_kernel_counts_in(text, clocks):
+    assert readiness.parse_clocks(text) == clocks
+
+
+def test_a_watch_reads_clocks_where_it_is_asked_to():
+    device = FakeDevice({"dumpsys": "", "sh -c": "1785600\ngpu\n680000000\n"})
+    for asked, clocks in ((True, (1785, 680)), (False, (None, None))):
+        with readiness.Watch(device, clocks=asked) as watch:
+            pass
+        assert {(one.cpu_mhz, one.gpu_mhz) for one in watch.readings} == {clocks}
+
+
+@pytest.mark.parametrize(
     "text", ("", "Can't find service: thermalservice\n", "Thermal Status: 9\n", "Thermal Status: x")
 )
 def test_a_device_that_does_not_say_is_neither_hot_nor_cold(text):

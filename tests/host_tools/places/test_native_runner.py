@@ -13,7 +13,7 @@ from host_tools.base import child_process, cpu_drivers, settings
 from host_tools.base.errors import FetchFailed
 from host_tools.build import bazel, maven
 from host_tools.places import cpu_reference, prepare
-from host_tools.record import run_folder
+from host_tools.record import run_folder, schema
 from host_tools.request import from_arguments
 from tests.host_tools.record import schema_check
 from tests.host_tools.show import timelines
@@ -99,6 +99,16 @@ def test_a_profile_has_the_times_of_each_dispatch(parts, model, tmp_path):
     assert [p["dispatches"] for p in profile["partitions"]] == [p["dispatches"] for p in partitions["partitions"]]
     assert all(len(row["dispatch_us"]) == len(profile["partitions"][0]["dispatches"]) for row in profile["invokes"])
     timelines.check(run_folder.RunFolder(folder))
+    assert schema_check.wrong(folder) == []
+
+
+def test_it_runs_on_without_a_pause_where_that_is_asked_for(parts, model, tmp_path):
+    folder = prepared(model, tmp_path / "run", sustained_s=2)
+    done = start(parts, folder)
+    assert done.returncode == 0 and "stage: run without a pause for 2 s" in done.stdout, done.stderr
+    kept = run_folder.RunFolder(folder).read(schema.Sustained)
+    assert [window.inferences > 2 and window.median_us <= window.slowest_us for window in kept.windows] == [True, True]
+    assert kept.window_s == 1 and kept.windows[1].start_ns - kept.windows[0].start_ns >= 1e9
     assert schema_check.wrong(folder) == []
 
 

@@ -50,7 +50,8 @@ def finished(model, android, tmp_path_factory):
 
     def one(backend):
         if backend not in done:
-            spec = spec_of(model, backend=backend, profile=True, cold=backend == "opencl")
+            more = {"cold": True, "sustained_s": 2} if backend == "opencl" else {}
+            spec = spec_of(model, backend=backend, profile=True, **more)
             done[backend] = on_jvm.Jvm(android).run(spec, runs_dir=tmp_path_factory.mktemp("runs"))
         return done[backend]
 
@@ -75,6 +76,9 @@ def test_a_model_runs_as_on_a_phone_and_is_as_right_as_on_the_host(backend, mode
     for group in ("inputs", "cpu_outputs"):
         np.testing.assert_array_equal(folder.arrays(group)[0], there.arrays(group)[0])
     np.testing.assert_allclose(folder.arrays("outputs")[0], there.arrays("outputs")[0], rtol=0, atol=1e-5)
+    if backend == "opencl":
+        windows = folder.read(schema.Sustained).windows
+        assert len(windows) == 2 and all(one.inferences > 2 and one.battery_ua is None for one in windows)
     left = {p.name for p in there.path.iterdir()} - {"latest"}
     assert left <= {p.name for p in folder.path.iterdir()}
     for name in ("timings.json", "profile.json", "environment.json", "tensors.json", "verdicts.json"):

@@ -240,13 +240,13 @@ def phone(android, tmp_path_factory):
     device.processes.end_all("the test is over")
 
 
-def run_real(device, backend="opencl", repetitions=4):
+def run_real(device, backend="opencl", repetitions=4, **more):
     """(am's answer, largest difference of the outputs from XNNPACK's, the folder)."""
     files = device.root / f"data/data/{PACKAGE}/files"
     shutil.rmtree(files / "run", ignore_errors=True)
     (files / "run/inputs").mkdir(parents=True)
     spec = {"schema_version": 1, "model": {"name": "m", "path": "/of/the/host.tflite", "sha256": ""}, "profile": False}
-    spec |= {"options": {"backend": backend}, "repetitions": repetitions, "threads": 1, "peers": ["xnnpack"]}
+    spec |= {"options": {"backend": backend}, "repetitions": repetitions, "threads": 1, "peers": ["xnnpack"], **more}
     (files / "run/spec.json").write_text(json.dumps(spec))
     np.save(files / "run/inputs/000.npy", np.random.default_rng(1).random((1, 8, 8, 4), np.float32))
     answer = ask(device, RUN.format(f"-e folder /data/data/{PACKAGE}/files/run -e model /data/local/tmp/m.tflite"))
@@ -255,10 +255,12 @@ def run_real(device, backend="opencl", repetitions=4):
 
 
 def test_the_installed_apk_runs_with_its_own_classes_and_libraries(phone):
-    answer, error, folder = run_real(phone)
+    answer, error, folder = run_real(phone, sustained_s=1)
     assert answer.out.endswith("INSTRUMENTATION_RESULT: state=complete\nINSTRUMENTATION_CODE: -1\n"), answer
     assert statuses(answer.out)[:3] == ["start", "load the delegate", "give the model's nodes to quadra"]
     assert error < 1e-5
+    (window,) = json.loads((folder / "sustained.json").read_text())["windows"]
+    assert window["inferences"] > 2 and window["battery_ua"] == -415000
     facts = json.loads((folder / "environment.json").read_text())
     assert facts["device"]["model"] == "Virtual device" and facts["device"]["abis"] == ["x86_64"]
     assert facts["packages"][PACKAGE] == maven.version("quadra-name")

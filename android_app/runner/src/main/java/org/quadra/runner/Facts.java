@@ -2,6 +2,7 @@ package org.quadra.runner;
 
 import android.content.Context;
 import android.content.pm.PackageManager;
+import android.os.BatteryManager;
 import android.os.Build;
 import android.os.PowerManager;
 import java.io.BufferedReader;
@@ -24,6 +25,8 @@ final class Facts {
   private static final String[] THERMAL = {
     "none", "light", "moderate", "severe", "critical", "emergency", "shutdown"
   };
+
+  private static final double MOST_MICROAMPERES = 1e8; // beyond it is no current but an error
 
   private final Context context;
 
@@ -61,6 +64,16 @@ final class Facts {
     PowerManager power = context.getSystemService(PowerManager.class);
     int status = power == null ? -1 : power.getCurrentThermalStatus();
     return status >= 0 && status < THERMAL.length ? THERMAL[status] : "unknown";
+  }
+
+  /** The battery's current; null where the device does not tell. */
+  Long batteryMicroamperes() {
+    BatteryManager battery = context.getSystemService(BatteryManager.class);
+    long current =
+        battery == null
+            ? Long.MIN_VALUE
+            : battery.getLongProperty(BatteryManager.BATTERY_PROPERTY_CURRENT_NOW);
+    return Math.abs((double) current) > MOST_MICROAMPERES ? null : current;
   }
 
   /** The most memory that this process had; 0 where the kernel does not say. */

@@ -23,6 +23,7 @@ final class RunSpec {
   final boolean peerDefaults; // peers compute in the precision that is their default
   final boolean profile;
   final boolean keepTensors;
+  final int sustainedSeconds; // Quadra alone, after the measurement; 0: not
 
   private RunSpec(JSONObject json) throws JSONException {
     JSONObject model = json.getJSONObject("model");
@@ -36,6 +37,7 @@ final class RunSpec {
     peerDefaults = json.optBoolean("peer_defaults");
     profile = json.getBoolean("profile");
     keepTensors = json.optBoolean("keep_tensors");
+    sustainedSeconds = json.optInt("sustained_s");
   }
 
   static RunSpec parse(String text, String where) throws RunError {

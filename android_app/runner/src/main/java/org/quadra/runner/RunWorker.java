@@ -130,6 +130,10 @@ final class RunWorker {
         startPeer(peer, started);
       }
       pairs(started);
+      if (spec.sustainedSeconds > 0) {
+        stages.begin("run without a pause for " + spec.sustainedSeconds + " s");
+        folder.writeJson("sustained.json", Sustained.run(quadra, spec.sustainedSeconds, facts));
+      }
     } finally {
       for (Contender contender : started) {
         contender.close();
