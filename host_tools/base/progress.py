@@ -5,10 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
 from host_tools.base.units import size_text
 
 _LINE_EVERY_S = 15.0
@@ -19,6 +15,9 @@ _QUIET_S = 2.0  # a step that only looked, as a build of what is there, says not
 def progress(title: str) -> Iterator[Callable[[str], None]]:
     """Yields show(text): what is happening right now. Off a terminal, steps of less than two seconds
     leave no trace."""
+    from rich.console import Console  # here and below: processes without a terminal of their own need not load it
+    from rich.markup import escape
+
     console = Console(stderr=True)
     started = time.monotonic()
     if console.is_terminal:
@@ -42,6 +41,10 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
 def transfer(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """Yields show(done): how many of `total` bytes are here. A bar on a terminal; elsewhere lines: how much there is to come,
     now and then how much is here, and how long it took."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     if console.is_terminal:
         columns = (

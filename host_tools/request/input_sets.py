@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import structs
-from PIL import Image
 
 from host_tools.base import digests
 from host_tools.base.errors import Misuse
@@ -13,7 +12,6 @@ from host_tools.request import inputs
 
 MOST = 100_000
 SET = "set"  # the folder in a run's own for what the further inputs gave
-_PICTURES = frozenset(Image.registered_extensions())
 
 
 def is_set(path: Path) -> bool:
@@ -31,7 +29,10 @@ def of(spec: RunSpec) -> list[InputSpec]:
 
 def pictures(folder: Path) -> list[Path]:
     """The pictures of a folder, by name. Misuse: there are none."""
-    return _some(folder, "pictures", lambda path: path.suffix.lower() in _PICTURES and path.is_file())
+    from PIL import Image  # here: it loads 70 files
+
+    endings = Image.registered_extensions()
+    return _some(folder, "pictures", lambda path: path.suffix.lower() in endings and path.is_file())
 
 
 def arrays(folder: Path) -> list[Path]:

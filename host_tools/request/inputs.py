@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import tflite
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from host_tools.base.errors import Misuse
 from host_tools.base.units import size_text
@@ -19,6 +18,10 @@ from host_tools.record.schema import Tensor
 from host_tools.record.spec import InputSpec
 from host_tools.request import model_tree, signatures
 
+if TYPE_CHECKING:
+    from PIL import Image
+
+_BILINEAR = 2  # PIL.Image.Resampling.BILINEAR
 _PICTURE_SIDE = 640  # of the copy that the report shows
 _DTYPES = {getattr(tflite.TensorType, name.upper()): np.dtype(name) for name in (
     "float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
@@ -163,8 +166,14 @@ def picture_input(tensors: Sequence[InputTensor | Tensor]) -> int:
     return fits[0]
 
 
-def open_picture(path: Path | BinaryIO) -> Image.Image:
+def open_picture(path: Path | BinaryIO) -> "Image.Image":
     """The picture of a file, or of its bytes, its camera rotation applied. Misuse where it is none."""
+    from PIL import (  # here: most processes need no pictures, and each would load this
+        Image,
+        ImageOps,
+        UnidentifiedImageError,
+    )
+
     try:
         with Image.open(path) as picture:
             picture.load()
@@ -177,7 +186,7 @@ def open_picture(path: Path | BinaryIO) -> Image.Image:
         raise Misuse(f"open the picture {path}", _first_line(error), "give a PNG, JPEG or BMP file") from error
 
 
-def for_report(path: Path) -> Image.Image:
+def for_report(path: Path) -> "Image.Image":
     """A copy of the picture that is small enough to go into a report."""
     picture = open_picture(path).convert("RGB")
     picture.thumbnail((_PICTURE_SIDE, _PICTURE_SIDE))
@@ -188,7 +197,7 @@ def _picture(path: Path, tensor: InputTensor, value_range: tuple[float, float]) 
     """[batch, h, w, c] of the tensor's type; a quantised input gets the quantised value of value_range."""
     _, height, width, channels = tensor.shape
     mode = {1: "L", 3: "RGB", 4: "RGBA"}[channels]
-    resized = open_picture(path).convert("RGB").convert(mode).resize((width, height), Image.Resampling.BILINEAR)
+    resized = open_picture(path).convert("RGB").convert(mode).resize((width, height), _BILINEAR)
     pixels = np.asarray(resized).reshape(height, width, channels)
     if channels == 4:
         pixels = pixels * np.array([1, 1, 1, 0], np.uint8)  # the fourth plane is a mask of the frame before: none

@@ -7,10 +7,10 @@ from rich.markup import escape
 
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.base.units import counted
-from host_tools.judge import compare
 from host_tools.judge.judged import Judged
 from host_tools.record import schema
 from host_tools.record.schema import Real
+from host_tools.show import compare_table
 
 
 def show_judged(judged: Judged, console: Console) -> None:
@@ -18,7 +18,7 @@ def show_judged(judged: Judged, console: Console) -> None:
     if judged.over:
         show(judged.over, console)
     elif judged.comparison:
-        compare.show(judged.comparison, console)
+        compare_table.show(judged.comparison, console)
     if judged.metrics:
         console.print()
         show_metrics(judged.metrics, console)

@@ -9,11 +9,11 @@ from rich.markup import escape
 from host_tools.base import units
 from host_tools.base.errors import QuadraError, line, skipped
 from host_tools.base.text_table import Table, number, text, word
-from host_tools.judge import compare, peers
+from host_tools.judge import peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, headline, peer_names, schema, sustained, times, verdicts
 from host_tools.request import inputs
-from host_tools.show import determinism_table, over_inputs_table, report
+from host_tools.show import compare_table, determinism_table, over_inputs_table, report, verdicts_table
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
 _COLUMNS = (
@@ -58,12 +58,12 @@ def account(judged: Judged, console: Console) -> None:
     for sentence in verdicts.cache_sentences(folder.read(schema.Verdicts)):
         console.print(f"  {escape(sentence)}")
     if summary.backend != "none":
-        verdicts.show_cpu_reasons(summary, console)
+        verdicts_table.show_cpu_reasons(summary, console)
     console.print()
     if judged.over:
         over_inputs_table.show(judged.over, console)
     elif judged.comparison:
-        compare.show(judged.comparison, console)
+        compare_table.show(judged.comparison, console)
     else:
         console.print(f"[yellow]no CPU result to compare with[/]: {escape(folder.read(schema.Reference).error)}")
     for peer in judged.peers:

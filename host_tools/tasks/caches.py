@@ -17,10 +17,10 @@ from host_tools.base.text_table import Table, number, text, word
 from host_tools.base.units import counted, size_text
 from host_tools.judge import plan_diff
 from host_tools.judge.plan_diff import Line, PlanDiff
-from host_tools.record import cache_file, named_plans, plan_view
+from host_tools.record import cache_file, named_plans
 from host_tools.record.cache_file import CacheFile
 from host_tools.record.named_plans import NamedPlan
-from host_tools.show import plan_diff_table
+from host_tools.show import plan_diff_table, plan_table
 
 _ABANDONED_S = 3600.0  # no write takes that long
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -161,7 +161,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     sizes = sum(len(binary["bytes"]) for binary in compiled)
     console.print(f"binaries of {counted(len(compiled), 'program')}, {size_text(sizes)}")
     console.print()
-    plan_view.show(named.value, console, top)
+    plan_table.show(named.value, console, top)
     return 0
 
 

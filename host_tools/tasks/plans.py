@@ -16,7 +16,7 @@ from host_tools.places import on_host
 from host_tools.record import cache_file, named_plans, plan_view
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.show import memory_map, plan_diff_table
+from host_tools.show import memory_map, plan_diff_table, plan_table
 from host_tools.tasks import support
 
 _BUILD = re.compile(r"(?<=, )build [0-9a-f]+, [0-9]+ bits")
@@ -57,7 +57,7 @@ def _show(word: str, options: Options, console: Console) -> None:
     plans = named_plans.find(word)
     for plan in () if options.json else plans:
         console.print(str(plan.path), markup=False, soft_wrap=True)
-        plan_view.show(plan.value, console, options.top, options.largest)
+        plan_table.show(plan.value, console, options.top, options.largest)
     if options.map:
         path = Path(options.map).expanduser()
         memory_map.write(plans, path)

@@ -15,6 +15,7 @@ from host_tools.places import on_host
 from host_tools.record import reading, run_folder, schema, verdicts
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments
+from host_tools.show import verdicts_table
 from host_tools.tasks import chosen_driver
 
 _NO_NODE = {"first_delegate_node_index": "2147483647"}  # the driver is asked for its device, and compiles nothing
@@ -114,7 +115,7 @@ def check(spec: RunSpec, report: schema.Verdicts, most: int | None) -> None:
 def show(spec: RunSpec, found: verdicts.Verdicts, console: Console) -> None:
     where = f"{_api_name(spec)} on the target {found.target}"
     console.print(f"[bold]{escape(spec.model.name)}[/], {escape(where)}: {escape(found.sentence())}\n")
-    verdicts.show(found, console)
+    verdicts_table.show(found, console)
 
 
 def _api_name(spec: RunSpec) -> str:

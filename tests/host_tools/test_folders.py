@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -175,3 +177,10 @@ def test_circles_are_found():
     source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x import a\ndef f():\n    from x import b\n"
     assert list(imported(source, {"x.a", "x.b"})) == ["x.b"]
     assert sorted(imported(source, {"x.a", "x.b"}, types=True)) == ["x.a", "x.b"]
+
+
+def test_processes_that_run_models_load_neither_a_terminal_nor_pictures():
+    """A run starts up to six of them, and each waited 0.2 s for these."""
+    code = "import sys, host_tools.places.worker; print(sorted({'PIL', 'rich'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=settings.ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -37,14 +37,17 @@ from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import (
     bench_table,
     bisect_table,
+    compare_table,
     determinism_table,
     device_parity_table,
     generate_table,
     over_inputs_table,
     plan_diff_table,
+    plan_table,
     replay_table,
     run_account,
     run_diff_table,
+    verdicts_table,
 )
 from host_tools.show.regression import table as regression_table
 from host_tools.tasks import (
@@ -144,7 +147,7 @@ def a_run(folder: Path, console: Console) -> None:
 def outputs_beside_xnnpack(folder: Path, console: Console) -> None:
     made = _judged(folder).comparison
     assert made
-    compare.show(replace(made, xnnpack_relative=(1.2e-7, 3.4e-5, 5.6e-3)), console)
+    compare_table.show(replace(made, xnnpack_relative=(1.2e-7, 3.4e-5, 5.6e-3)), console)
 
 
 @case
@@ -173,7 +176,7 @@ def what_runs_where(folder: Path, console: Console) -> None:
     reason = f"tensor '{LONG}' has 123456789 numbers, more than 65536.5; {LONG}"
     nodes = [{**node, "index": i, "on": on, "reason": reason} for i, on in enumerate(["cpu", "gpu", "cpu"])]
     made = run_folders.make(folder, report={**run_folders.REPORT, "nodes": nodes})
-    verdicts.show(verdicts.read(made.read(schema.Verdicts)), console)
+    verdicts_table.show(verdicts.read(made.read(schema.Verdicts)), console)
 
 
 @case
@@ -185,7 +188,7 @@ def a_plan(folder: Path, console: Console) -> None:
         tensors__0__name=LONG, tensors__1__name=HOSTILE.replace("\udc80", ""), tensors__0__shape=[16, 1024, 1024, 2048],
         buffers__0__bytes=5_000_000_000,
     )  # fmt: skip
-    plan_view.show(plan_view.read(plans.write(changed, folder / "plan.quadra")), console)
+    plan_table.show(plan_view.read(plans.write(changed, folder / "plan.quadra")), console)
 
 
 @case

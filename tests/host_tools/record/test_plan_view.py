@@ -9,6 +9,7 @@ from rich.console import Console
 
 from host_tools.base.errors import Misuse
 from host_tools.record import flatbuffer_reader, plan_view
+from host_tools.show import plan_table
 from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 
@@ -128,7 +129,7 @@ def test_flipped_bytes_end_soon(plan_bytes, tmp_path):
 
 def test_the_tables_show_places_and_lifetimes(plan_bytes, tmp_path):
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    plan_view.show(read(plan_bytes, tmp_path), console)
+    plan_table.show(read(plan_bytes, tmp_path), console)
     text = console.export_text()
     for word in ("000_add", "8×4×1", "b0+64 -5 0.5f region 99?", "t<0>", "0..1", "7 × 9 px", "a [bold]device[/]"):
         assert word in text, word
@@ -144,7 +145,7 @@ def test_the_largest_come_first_where_it_is_asked(plan_bytes, tmp_path):
         (True, [one["name"], "nothing", "t64", "t8"]),
     ):
         console = Console(width=200, record=True, file=open("/dev/null", "w"))
-        plan_view.show(plan, console, by_bytes=largest)
+        plan_table.show(plan, console, by_bytes=largest)
         said = console.export_text()
         assert sorted(order, key=said.index) == order and "100.0%" in said
 

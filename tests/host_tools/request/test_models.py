@@ -283,7 +283,7 @@ def test_the_users_models_are_listed_first_then_those_that_can_be_fetched(folder
 
 def test_on_a_terminal_a_download_has_a_bar_with_bytes(monkeypatch):
     screen = io.StringIO()
-    monkeypatch.setattr(progress, "Console", lambda **_: Console(file=screen, force_terminal=True, width=100))
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=screen, force_terminal=True, width=100))
     with progress.transfer("fetch some==1", 4 << 20) as show:
         show(1 << 20)
         show(9 << 20)  # other files of pip's beside it
