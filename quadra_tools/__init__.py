@@ -20,7 +20,7 @@ nothing by itself: `Result.ok` says it.
 
 from host_tools.base.errors import DeviceError, JudgementFailed, Misuse, QuadraError, RunFailed, ToolMissing
 from quadra_tools._api import bench, compare, devices, run, support
-from quadra_tools._results import Bench, Device, Measured, Node, Output, OverInputs, Result, Support, Times
+from quadra_tools._results import Bench, Device, Measured, Node, Output, OverInputs, Result, Support, Sustained, Times
 
 __all__ = [
     "Bench",
@@ -36,6 +36,7 @@ __all__ = [
     "Result",
     "RunFailed",
     "Support",
+    "Sustained",
     "Times",
     "ToolMissing",
     "bench",

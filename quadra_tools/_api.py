@@ -49,6 +49,7 @@ def run(
     profile: bool = False,
     cold: bool = False,
     timeout_s: float = 300.0,
+    sustained_s: int = 0,
     library: File | None = None,
     apk: File | None = None,
     tolerances: Mapping[str, tuple[float, float]] | None = None,
@@ -63,7 +64,8 @@ def run(
     resized to it, its 0..255 scaled to `range` (None: what the model expects); range is also that of random values. signature: which of several;
     a model with several needs it. size: the shapes of inputs whose sizes the model leaves free. max_error: outputs are right up
     to this largest error, relative to their range; 0: the usual tolerance. runs: timed inferences of each runtime. peers: other
-    runtimes to time beside Quadra. options: more of the delegate's. cache: a folder for compiled models. library, apk: instead
+    runtimes to time beside Quadra. options: more of the delegate's. sustained_s: how long Quadra runs on without a pause after the
+    measurement. cache: a folder for compiled models. library, apk: instead
     of those that come with the toolkit.
 
     Raises the errors that the module's text lists; wrong outputs are no error.
@@ -84,7 +86,7 @@ def run(
             from_arguments.make_spec(
                 **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target,
                 image=fspath(image or ""), value_range=",".join(map(repr, range or ())), seed=seed, repetitions=runs,
-                threads=threads, deadline_s=float(timeout_s), peers=tuple(peers), profile=profile, cold=cold, arrays=arrays,
+                threads=threads, deadline_s=float(timeout_s), sustained_s=sustained_s, peers=tuple(peers), profile=profile, cold=cold, arrays=arrays,
                 float32_nodes=float32_nodes, cache=fspath(cache or ""), options=more, api=api, route=via,
                 max_error=max_error, metrics=[one for one in metrics if isinstance(one, str)], **from_arguments.destination(on),
             )

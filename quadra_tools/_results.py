@@ -112,6 +112,20 @@ class Times:
 
 
 @dataclass(frozen=True)
+class Sustained:
+    """Quadra without a pause: medians of an inference's wall-clock time in the first and the last tenth of the time.
+
+    series: what is known of the device meanwhile, by name with unit ("skin temperature, °C"), as (seconds, value).
+    """
+
+    seconds: float
+    inferences: int
+    first_ms: float
+    last_ms: float
+    series: dict[str, list[tuple[float, float]]] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Result:
     """A run of a model at one place, and its judgement.
 
@@ -149,6 +163,17 @@ class Result:
     def largest_error(self) -> float:
         """Of all outputs, relative to their ranges."""
         return self._judged.largest_error
+
+    @property
+    def sustained(self) -> Sustained | None:
+        """Of a run with `sustained_s`."""
+        from host_tools.record import sustained
+
+        found = sustained.of(self._judged.folder)
+        if not found:
+            return None
+        series = dict(found.series())
+        return Sustained(found.seconds, found.inferences, found.first_us / 1000, found.last_us / 1000, series)
 
     @property
     def ms(self) -> float | None:

@@ -180,7 +180,13 @@ def test_all_that_is_public_is_described_and_typed():
 
 
 def test_arguments_of_run_are_the_options_of_the_task():
-    other = {"timeout_s": "timeout", "peers": "peer", "tolerances": "tolerance", "metrics": "metric"}
+    other = {
+        "timeout_s": "timeout",
+        "peers": "peer",
+        "tolerances": "tolerance",
+        "metrics": "metric",
+        "sustained_s": "for_",
+    }
     ours = {other.get(name, name) for name in inspect.signature(q.run).parameters}
     theirs = set(inspect.signature(tasks.run.body).parameters) - {"c"}
     assert theirs - ours == {"json", "junit", "max_ms", "max_cpu_nodes", "same"} and not ours - theirs
@@ -190,7 +196,7 @@ def test_the_page_names_what_there_is():
     page = (settings.ROOT / "docs" / "python_api.md").read_text()
     for name in q.__all__:
         assert f"`{name}" in page, name
-    for kind in (q.Result, q.Support, q.Output, q.Node, q.Times, q.Bench, q.Device):
+    for kind in (q.Result, q.Support, q.Output, q.Node, q.Sustained, q.Times, q.Bench, q.Device):
         for one in dataclasses.fields(kind):
             assert one.name.startswith("_") or f"`{one.name}`" in page, (kind.__name__, one.name)
 

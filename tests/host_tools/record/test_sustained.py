@@ -3,10 +3,11 @@
 import pytest
 from rich.console import Console
 
+import quadra_tools as q
 from host_tools.base.errors import Misuse
 from host_tools.judge import judged
-from host_tools.places import on_host
 from host_tools.record import schema, sustained
+from host_tools.record.run_folder import RunFolder
 from host_tools.request import from_arguments
 from host_tools.show import report, run_account
 from tests.host_tools import run_folders
@@ -63,8 +64,10 @@ def test_a_run_on_this_machine_leaves_its_windows(tmp_path, monkeypatch, library
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
     model = tmp_path / "small.tflite"
     model.write_bytes(one_convolution())
-    spec = from_arguments.make_spec(str(model), repetitions=2, sustained_s=2, peers=())
-    kept = on_host.Host(library).run(spec).read(schema.Sustained)
+    result = q.run(model, runs=2, sustained_s=2, peers=(), library=library)
+    assert 1.5 < result.sustained.seconds < 10 and result.sustained.last_ms > 0 and not result.sustained.series
+    kept = RunFolder(result.folder).read(schema.Sustained)
+    assert sum(one.inferences for one in kept.windows) == result.sustained.inferences
     assert len(kept.windows) == 2 and all(one.inferences > 2 for one in kept.windows)
     assert kept.windows[1].start_ns - kept.windows[0].start_ns >= 1e9
 
