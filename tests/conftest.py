@@ -11,7 +11,7 @@ import pytest
 from host_tools.base import cpu_drivers, settings
 from host_tools.build import sanitize
 from host_tools.request import models
-from tests import lean_pocl, more_models, on_driver
+from tests import costly, lean_pocl, more_models, on_driver
 from tests.delegate import REPORTS, UNOPTIMISED, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.
@@ -58,9 +58,13 @@ def _is_slow(value):
 def pytest_collection_modifyitems(config, items):
     # Left out and not skipped: to skip hundreds takes long.
     if not config.getoption("--slow"):
-        slow = [item for item in items if item.get_closest_marker("slow")]
+        named = [word for word in config.args if "::" in word]  # by hand: they run, whatever they cost
+        slow = [
+            item for item in items if item.get_closest_marker("slow") or (not named and costly.is_costly(item.nodeid))
+        ]
         config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        left_out = set(slow)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_report_collectionfinish(config, items):

@@ -48,6 +48,7 @@ _PRELUDES = [settings.ROOT / "delegate_native/kernel" / name for name in ("prelu
 FUNCTIONS = _BUILT_IN | {name for path in _PRELUDES for name in _DEFINED.findall(path.read_text())}
 
 
+_MANY = 12  # cases of an op
 # Images and buffers, each with floats and in one of the precisions with half; with --slow in every one.
 PHONES = {"adreno-640": ("f32", "f16"), "mali-g76-buffers": ("f32", "f32_f16")}
 
@@ -82,8 +83,9 @@ class Texts:
         self._kernels: list[Kernel] = []
         cases = [case for case in CASES if case.op == op]
         for turn, (target, precision) in enumerate(combinations(api, slow)):
-            # Every third case of every place, so that each has all storages, and half and floats.
-            for case in batches(cases if slow else cases[turn % 3 :: 3]):
+            # Every third case of every place, so that each has all storages, and half and floats; of many cases, fewer.
+            step = 3 if len(cases) < _MANY else 6
+            for case in batches(cases if slow else cases[turn % step :: step]):
                 self.names[case.id, target, precision] = self._dump(case, target, precision)
 
     @property

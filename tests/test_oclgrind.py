@@ -52,7 +52,7 @@ def checked(library, tmp_path_factory):
 
 
 def _params() -> list:
-    """Every case with buffers, of ops with many each second model; with images the first few of each op. In one model
+    """Every case with buffers, of ops with many each third model; with images the first few of each op. In one model
     those of an op: the driver compiles for longer than the kernels run."""
     seen: dict[str, int] = {}
     buffers, images, params = [], [], []
@@ -66,7 +66,7 @@ def _params() -> list:
     models: dict[str, int] = {}
     for case in batches(buffers):
         models[case.op] = models.get(case.op, 0) + 1
-        marks = [pytest.mark.slow] * (models[case.op] % 2 == 0)
+        marks = [pytest.mark.slow] * (models[case.op] % 3 != 1)
         params.append(pytest.param(case, "separate-buffers", id=f"{case.id}-buffers", marks=marks))
     params += [pytest.param(case, "adreno-640", id=f"{case.id}-images") for case in batches(images)]
     return params
