@@ -281,11 +281,12 @@ def test_processes_share_a_folder(library, tmp_path, processes):
 _WRITTEN_LATER = """
 import json, pathlib, sys
 from tests.delegate_worker import invoke, open_model, report
-from tests.test_cache import FEED, in_pieces, kept
-library, folder, let_go, backend = sys.argv[1:]
+from tests.test_cache import FEED, LARGE_FEED, in_pieces, kept, large
+library, folder, let_go, backend, with_weights = sys.argv[1:]
 options = {"backend": backend, "serialization_dir": folder, "small_partitions_allowed": "1"}
-interpreter, delegate = open_model(library, in_pieces(), options)
-outputs = [invoke(interpreter, [FEED])[0].tobytes() for _ in range(3)]
+model, feed = (large(1, layers=2), LARGE_FEED) if with_weights else (in_pieces(), FEED)
+interpreter, delegate = open_model(library, model, options)
+outputs = [invoke(interpreter, [feed])[0].tobytes() for _ in range(3)]
 assert len(set(outputs)) == 1
 before = len(kept(pathlib.Path(folder)))
 pathlib.Path(let_go).touch()
@@ -294,14 +295,15 @@ print(json.dumps([before, said, len(kept(pathlib.Path(folder)))]))
 """
 
 
+@pytest.mark.parametrize("with_weights", ["", "large weights"])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_no_inference_waits_for_the_file(library, tmp_path, backend):
+def test_no_inference_waits_for_the_file(library, tmp_path, backend, with_weights):
     """The disk takes it only after three inferences; the report waits."""
     folder, let_go = tmp_path / "kept", tmp_path / "let_go"
     preload = faults.compile_preload("hold_fsync.c", tmp_path / "libhold_fsync.so")
     env = environment(library)
     env |= {"LD_PRELOAD": f"{env.get('LD_PRELOAD', '')} {preload}", "QUADRA_LET_GO": str(let_go)}
-    argv = [sys.executable, "-c", _WRITTEN_LATER, library, folder, let_go, backend]
+    argv = [sys.executable, "-c", _WRITTEN_LATER, library, folder, let_go, backend, with_weights]
     done = child_process.run(argv, cwd=settings.ROOT, env=env, timeout_s=60)
     before, said, after = json.loads(done.stdout.splitlines()[-1])
     assert (before, said, after) == (0, ["miss: none is kept; saved"] * 2, 2)
@@ -321,10 +323,12 @@ def large(seed: int, layers: int) -> bytes:
     return m.bytes()
 
 
+LARGE_FEED = np.full((1, 768), 0.1, np.float32)
+
+
 def said_of_partitions(library: Path, folder: Path, raw: bytes, limit: int, backend: str) -> list[str]:
-    feed = np.full((1, 768), 0.1, np.float32)
-    outcome, _ = start(library, folder, raw, feed, backend=backend, cache_limit_mib=str(limit))
-    outcome.check(cpu.run(raw, [feed]), everything_on_gpu=False)
+    outcome, _ = start(library, folder, raw, LARGE_FEED, backend=backend, cache_limit_mib=str(limit))
+    outcome.check(cpu.run(raw, [LARGE_FEED]), everything_on_gpu=False)
     return [partition["cache"] for partition in outcome.report["partitions"]]
 
 
@@ -349,6 +353,85 @@ def test_a_models_plans_that_exceed_the_limit_together_stay(library, tmp_path, b
     )
     assert len(kept(tmp_path)) == 1 and (tmp_path / "_0.verdicts").exists()
     assert run(own, 3)[0].startswith("miss: none is kept")
+
+
+# --- files of weights
+
+
+def same_weights(seed: int, layers: int) -> bytes:
+    """Each layer is a partition with the same 2.25 MiB of weights."""
+    m = Model()
+    weights = np.random.default_rng(seed).normal(size=(768, 768)).astype(np.float32)
+    y = m.input((1, 768))
+    for layer in range(layers):
+        activation = ("NONE", "RELU", "RELU6")[layer]
+        y = m.fully_connected(m.left_to_cpu(y) if layer else y, weights, np.zeros(768, np.float32), activation)
+    m.output(y)
+    return m.bytes()
+
+
+def weights_of(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.weights"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_equal_weights_are_in_the_folder_once(library, tmp_path, backend):
+    raw = same_weights(1, layers=3)
+    assert said_of_partitions(library, tmp_path, raw, 0, backend) == ["miss: none is kept; saved"] * 3
+    (weights,) = weights_of(tmp_path)
+    assert 0 <= weights.stat().st_size - 768 * 768 * 4 < 4096 and len(kept(tmp_path)) == 3
+    for path in kept(tmp_path):
+        assert path.stat().st_size < 768 * 768
+        assert cache_file.read(path).verify() == ""
+    assert said_of_partitions(library, tmp_path, raw, 0, backend) == ["hit"] * 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_damaged_weights_are_a_miss_and_made_anew(library, tmp_path, backend):
+    raw, elsewhere = same_weights(1, layers=2), tmp_path / "elsewhere"
+    folder = tmp_path / "kept"
+    said_of_partitions(library, folder, raw, 0, backend)
+    (path,) = weights_of(folder)
+    whole = path.read_bytes()
+
+    def replaced(data: bytes) -> None:
+        path.unlink(missing_ok=True)
+        path.write_bytes(data)
+
+    def linked() -> None:
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+
+    for damage in (
+        lambda: replaced(whole[:100000] + bytes([whole[100000] ^ 16]) + whole[100001:]),
+        lambda: replaced(whole[:-1]),
+        lambda: replaced(whole + b"x"),
+        path.unlink,
+        linked,
+    ):
+        damage()
+        said = said_of_partitions(library, folder, raw, 0, backend)
+        assert all(one.startswith("miss: a file of its weights: ") and one.endswith("; saved") for one in said), said
+        assert path.read_bytes() == whole and not path.is_symlink()
+    assert elsewhere.read_bytes() == whole
+    assert said_of_partitions(library, folder, raw, 0, backend) == ["hit", "hit"]
+
+
+def test_weights_go_with_the_last_plan_that_has_them(library, tmp_path):
+    """Those of the model that was not used for longest, and no others."""
+    first, second, third = (same_weights(seed, layers=2) for seed in (1, 2, 3))
+    for raw in (first, second):
+        said_of_partitions(library, tmp_path, raw, 0, "opencl")
+        for path in tmp_path.iterdir():
+            used = path.stat().st_mtime - 100
+            os.utime(path, (used, used))
+    of_one = sum(path.stat().st_size for path in tmp_path.iterdir()) / 2
+    limit = round(2.2 * of_one / (1 << 20))
+    said = said_of_partitions(library, tmp_path, third, limit, "opencl")
+    assert any("; removed files: " in one for one in said), said
+    assert len(weights_of(tmp_path)) == 2
+    assert said_of_partitions(library, tmp_path, second, limit, "opencl") == ["hit", "hit"]
+    assert said_of_partitions(library, tmp_path, first, 0, "opencl")[0].startswith("miss: none is kept")
 
 
 # --- verdicts

@@ -6,22 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "delegate_native/base/content_hash.h"
+#include "delegate_native/cache/whole_file.h"
 
 namespace quadra {
-
-const char kUnfinished[] = ".unfinished";
-
 namespace {
 
-constexpr uint32_t kFormat = 3;
-constexpr uint64_t kMostKey = uint64_t{1} << 20;
+constexpr uint32_t kFormat = 4;
+constexpr uint64_t kMostKey = uint64_t{1} << 20, kMostWeights = uint64_t{1} << 20;
 constexpr uint64_t kMostPart = (uint64_t{1} << 31) - 1;  // what FlatBuffers can address
 
 struct PartHash {
@@ -45,53 +40,20 @@ struct Header {
   uint32_t byte_order = 0x01020304;
   uint32_t pointer_bytes = sizeof(void*);
   uint32_t key_bytes = 0;
-  uint64_t plan_bytes = 0, binaries_bytes = 0;
-  PartHash key, plan, binaries;
+  uint64_t weights_bytes = 0, plan_bytes = 0, binaries_bytes = 0;
+  PartHash key, weights, plan, binaries;
   PartHash own;  // of what is before it
 
   PartHash Own() const { return PartHash::Of(this, offsetof(Header, own)); }
   uint64_t key_end() const { return sizeof(Header) + key_bytes; }
-  uint64_t plan_at() const { return Aligned(key_end()); }
+  uint64_t weights_at() const { return Aligned(key_end()); }
+  uint64_t weights_end() const { return weights_at() + weights_bytes; }
+  uint64_t plan_at() const { return Aligned(weights_end()); }
   uint64_t plan_end() const { return plan_at() + plan_bytes; }
   uint64_t binaries_at() const { return Aligned(plan_end()); }
   uint64_t end() const { return binaries_at() + binaries_bytes; }
 };
-static_assert(sizeof(Header) == 104, "written as it lies in memory");
-
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int get() const { return descriptor_; }
-  // All bytes, or errno says why not.
-  bool Write(const void* from, size_t size) const {
-    for (const char* at = static_cast<const char*>(from); size > 0;) {
-      const ssize_t put = write(descriptor_, at, std::min(size, kMostAtOnce));
-      if (put < 0 && errno == EINTR) continue;
-      if (put <= 0) return false;
-      at += put, size -= static_cast<size_t>(put);
-    }
-    return true;
-  }
-
- private:
-  static constexpr size_t kMostAtOnce = size_t{1} << 30;
-  int descriptor_;
-};
-
-int Open(const char* path, int flags) {
-  int descriptor;
-  do descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-  while (descriptor < 0 && errno == EINTR);
-  return descriptor;
-}
-
-Status Failed(const char* verb) { return Unsupported("%s: %s", verb, strerror(errno)); }
+static_assert(sizeof(Header) == 128, "written as it lies in memory");
 
 Status CheckHeader(const Header& header, uint64_t file_bytes) {
   const Header ours;
@@ -103,31 +65,42 @@ Status CheckHeader(const Header& header, uint64_t file_bytes) {
     return Unsupported("it was written in another format, or for another processor");
   }
   if (!(header.Own() == header.own)) return Unsupported("its header is damaged");
-  if (header.key_bytes > kMostKey || header.plan_bytes > kMostPart ||
-      header.binaries_bytes > kMostPart || header.end() != file_bytes) {
+  if (header.key_bytes > kMostKey || header.weights_bytes > kMostWeights ||
+      header.plan_bytes > kMostPart || header.binaries_bytes > kMostPart ||
+      header.end() != file_bytes) {
     return Unsupported("it has %llu bytes, not what its header says",
                        static_cast<unsigned long long>(file_bytes));
   }
   return Status();
 }
 
-Status Write(const File& file, const std::string& key, Part plan, Part binaries) {
+struct Content {
+  const std::string& key;
+  Part weights, plan, binaries;
+};
+
+bool Write(const File& file, const void* what) {
+  const Content& content = *static_cast<const Content*>(what);
+  const Part weights = content.weights, plan = content.plan, binaries = content.binaries;
   Header header;
-  header.key_bytes = static_cast<uint32_t>(key.size());
+  header.key_bytes = static_cast<uint32_t>(content.key.size());
+  header.weights_bytes = weights.size;
   header.plan_bytes = plan.size;
   header.binaries_bytes = binaries.size;
-  header.key = PartHash::Of(key.data(), key.size());
+  header.key = PartHash::Of(content.key.data(), content.key.size());
+  header.weights = PartHash::Of(weights.data, weights.size);
   header.plan = PartHash::Of(plan.data, plan.size);
   header.binaries = PartHash::Of(binaries.data, binaries.size);
   header.own = header.Own();
   const char zeros[PlanBytes::kAlignment] = {};
-  const bool written =
-      file.Write(&header, sizeof(header)) && file.Write(key.data(), key.size()) &&
-      file.Write(zeros, static_cast<size_t>(header.plan_at() - header.key_end())) &&
-      file.Write(plan.data, plan.size) &&
-      file.Write(zeros, static_cast<size_t>(header.binaries_at() - header.plan_end())) &&
-      file.Write(binaries.data, binaries.size);
-  return written && fsync(file.get()) == 0 ? Status() : Failed("write it");
+  return file.Write(&header, sizeof(header)) &&
+         file.Write(content.key.data(), content.key.size()) &&
+         file.Write(zeros, static_cast<size_t>(header.weights_at() - header.key_end())) &&
+         file.Write(weights.data, weights.size) &&
+         file.Write(zeros, static_cast<size_t>(header.plan_at() - header.weights_end())) &&
+         file.Write(plan.data, plan.size) &&
+         file.Write(zeros, static_cast<size_t>(header.binaries_at() - header.plan_end())) &&
+         file.Write(binaries.data, binaries.size);
 }
 
 // All of a file, of which the header fits `bytes`.
@@ -139,12 +112,16 @@ Status CheckHashes(const uint8_t* bytes, const Header& header, const std::string
     return std::all_of(bytes + begin, bytes + end, [](uint8_t byte) { return byte == 0; });
   };
   if (!is_whole(sizeof(Header), header.key_bytes, header.key) ||
-      !is_empty(header.key_end(), header.plan_at())) {
+      !is_empty(header.key_end(), header.weights_at())) {
     return Unsupported("its key is damaged");
   }
   if (key.size() != header.key_bytes ||
       memcmp(bytes + sizeof(Header), key.data(), key.size()) != 0) {
     return Unsupported("it is for another model, device, driver or library");
+  }
+  if (!is_whole(header.weights_at(), header.weights_bytes, header.weights) ||
+      !is_empty(header.weights_end(), header.plan_at())) {
+    return Unsupported("its list of weights is damaged");
   }
   if (!is_whole(header.plan_at(), header.plan_bytes, header.plan) ||
       !is_empty(header.plan_end(), header.binaries_at())) {
@@ -156,53 +133,143 @@ Status CheckHashes(const uint8_t* bytes, const Header& header, const std::string
   return Status();
 }
 
-}  // namespace
+// Those of a file whose hashes fit; null: they overlap, or do not fit a plan.
+const WeightsAt* ListOf(const uint8_t* file, const Header& header, size_t* count) {
+  const auto* list = reinterpret_cast<const WeightsAt*>(file + header.weights_at());
+  *count = static_cast<size_t>(header.weights_bytes) / sizeof(WeightsAt);
+  uint64_t rest = 0, end = 0;
+  for (const WeightsAt* at = list; at != list + *count; ++at) {
+    if (at->offset < end || at->size == 0 || at->size > kMostPart || at->offset > kMostPart) {
+      return nullptr;
+    }
+    rest += at->offset - end;
+    end = at->offset + at->size;
+  }
+  const bool fits = rest <= header.plan_bytes && end + (header.plan_bytes - rest) <= kMostPart &&
+                    header.weights_bytes % sizeof(WeightsAt) == 0;
+  return fits ? list : nullptr;
+}
 
-Status ReadCacheFile(const std::string& path, const std::string& key, CheckParts check,
-                     PlanBytes* plan, Part* binaries) {
-  const File file(Open(path.c_str(), O_RDONLY | O_NONBLOCK));
-  if (file.get() < 0) return errno == ENOENT ? Unsupported("none is kept") : Failed("open it");
-  struct stat found;
-  if (fstat(file.get(), &found) != 0) return Failed("look at it");
-  if (!S_ISREG(found.st_mode)) return Unsupported("it is no regular file");
-  const size_t size = static_cast<size_t>(found.st_size);
-  Header header;
-  if (size < sizeof(header)) return Unsupported("it is not a plan's file");
+// The plan with its weights, from pages that a device can use where they are.
+Status Join(const std::string& path, const uint8_t* file, const Header& header, PlanBytes* plan,
+            Part* binaries) {
+  size_t count;
+  const WeightsAt* const list = ListOf(file, header, &count);
+  if (!list) return Unsupported("its list of weights is damaged");
+  uint64_t size = header.plan_bytes;
+  for (size_t i = 0; i < count; ++i) size += list[i].size;
+  // In front, so that weights begin with a page, as they did when the plan was made.
+  const auto page = uint64_t{PageBytes()};
+  const uint64_t before = (page - list[0].offset % page) % page;
+  const uint64_t binaries_at = Aligned(before + size);
+  const auto all = static_cast<size_t>(binaries_at + header.binaries_bytes);
+  void* const mapped = mmap(nullptr, all, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return Failed("map it");
+  PlanBytes::Pages pages(static_cast<uint8_t*>(mapped), {all});
+  const uint8_t* from = file + header.plan_at();
+  uint8_t* to = pages.get() + before;
+  uint64_t done = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const auto between = static_cast<size_t>(list[i].offset - done);
+    memcpy(to + done, from, between);
+    from += between;
+    const Status status = ReadWeights(PathOfWeights(path, list[i]), list[i], to + list[i].offset);
+    if (!status.ok()) return Unsupported("a file of its weights: %s", status.message().c_str());
+    done = list[i].offset + list[i].size;
+  }
+  memcpy(to + done, from, static_cast<size_t>(size - done));
+  if (header.binaries_bytes > 0) {
+    memcpy(pages.get() + binaries_at, file + header.binaries_at(),
+           static_cast<size_t>(header.binaries_bytes));
+  }
+  *binaries = {pages.get() + binaries_at, static_cast<size_t>(header.binaries_bytes)};
+  *plan = PlanBytes(std::move(pages), static_cast<size_t>(before), static_cast<size_t>(size));
+  return Status();
+}
+
+Status ReadParts(const std::string& path, const std::string& key, const File& file, size_t size,
+                 PlanBytes* plan, Part* binaries) {
   // All of it will be read, in order: better one read and no faults.
   void* mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
   if (mapped == MAP_FAILED) return Failed("map it");
   PlanBytes::Pages pages(static_cast<uint8_t*>(mapped), {size});
+  Header header;
   memcpy(&header, mapped, sizeof(header));
   QUADRA_RETURN_IF_ERROR(CheckHeader(header, size));
   QUADRA_RETURN_IF_ERROR(CheckHashes(pages.get(), header, key));
+  if (header.weights_bytes > 0) return Join(path, pages.get(), header, plan, binaries);
   *binaries = {pages.get() + header.binaries_at(), static_cast<size_t>(header.binaries_bytes)};
-  QUADRA_RETURN_IF_ERROR(
-      check({pages.get() + header.plan_at(), static_cast<size_t>(header.plan_bytes)}, *binaries));
-  futimens(file.get(), nullptr);  // used just now: the last to be removed
   *plan = PlanBytes(std::move(pages), static_cast<size_t>(header.plan_at()),
                     static_cast<size_t>(header.plan_bytes));
   return Status();
 }
 
-Status WriteCacheFile(const std::string& path, const std::string& key, Part plan, Part binaries) {
-  static std::atomic<unsigned> count{0};
-  if (key.size() > kMostKey || plan.size > kMostPart || binaries.size > kMostPart) {
+// What is left of a plan without its weights.
+std::vector<uint8_t> RestOf(Part plan, const std::vector<WeightsAt>& weights) {
+  std::vector<uint8_t> rest;
+  const uint8_t* from = plan.data;
+  for (const WeightsAt& at : weights) {
+    rest.insert(rest.end(), from, plan.data + at.offset);
+    from = plan.data + at.offset + at.size;
+  }
+  rest.insert(rest.end(), from, plan.data + plan.size);
+  return rest;
+}
+
+}  // namespace
+
+Status ReadCacheFile(const std::string& path, const std::string& key, CheckParts check,
+                     PlanBytes* plan, Part* binaries) {
+  const File file(path, O_RDONLY | O_NONBLOCK);
+  size_t size;
+  QUADRA_RETURN_IF_ERROR(File::Check(file, &size));
+  if (size < sizeof(Header)) return Unsupported("it is not a plan's file");
+  PlanBytes found;
+  QUADRA_RETURN_IF_ERROR(ReadParts(path, key, file, size, &found, binaries));
+  QUADRA_RETURN_IF_ERROR(check({found.data(), found.size()}, *binaries));
+  futimens(file.get(), nullptr);  // used just now: the last to be removed
+  *plan = std::move(found);
+  return Status();
+}
+
+Status WriteCacheFile(const std::string& path, const std::string& key, Part plan,
+                      const std::vector<WeightsAt>& weights, Part binaries) {
+  const Part list = {reinterpret_cast<const uint8_t*>(weights.data()),
+                     weights.size() * sizeof(WeightsAt)};
+  if (key.size() > kMostKey || list.size > kMostWeights || plan.size > kMostPart ||
+      binaries.size > kMostPart) {
     return Unsupported("it is too large");
   }
-  const std::string unfinished =
-      path + Format(".%d.%u%s", static_cast<int>(getpid()), count++, kUnfinished);
-  const File file(Open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL));
-  if (file.get() < 0) return Failed("make it");
-  Status status = Write(file, key, plan, binaries);
-  if (status.ok() && rename(unfinished.c_str(), path.c_str()) != 0) status = Failed("rename it");
-  if (!status.ok()) {
-    unlink(unfinished.c_str());
-    return status;
+  std::vector<uint8_t> rest;
+  if (!weights.empty()) {
+    rest = RestOf(plan, weights);
+    plan = {rest.data(), rest.size()};
   }
+  const Content content = {key, list, plan, binaries};
+  QUADRA_RETURN_IF_ERROR(WriteWhole(path, Write, &content));
   // Without this a crash of the machine could undo the rename.
   const File folder(open(path.substr(0, path.rfind('/')).c_str(), O_RDONLY | O_CLOEXEC));
   if (folder.get() >= 0) fsync(folder.get());
   return Status();
+}
+
+std::vector<WeightsAt> WeightsOfCacheFile(const std::string& path) {
+  std::vector<WeightsAt> weights;
+  const File file(path, O_RDONLY | O_NONBLOCK);
+  size_t size;
+  Header header;
+  if (!File::Check(file, &size).ok() || size < sizeof(header) ||
+      !file.Read(&header, sizeof(header), 0) || !CheckHeader(header, size).ok()) {
+    return weights;
+  }
+  weights.resize(static_cast<size_t>(header.weights_bytes) / sizeof(WeightsAt));
+  const size_t bytes = weights.size() * sizeof(WeightsAt);
+  if (!file.Read(weights.data(), bytes, static_cast<size_t>(header.weights_at())) ||
+      !(PartHash::Of(weights.data(), bytes) == header.weights)) {
+    weights.clear();
+  }
+  return weights;
 }
 
 }  // namespace quadra

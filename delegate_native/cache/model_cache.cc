@@ -1,13 +1,10 @@
 #include "delegate_native/cache/model_cache.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,18 +15,12 @@
 #include "delegate_native/base/version.h"
 #include "delegate_native/cache/build_id.h"
 #include "delegate_native/cache/cache_file.h"
+#include "delegate_native/cache/prune.h"
+#include "delegate_native/cache/weights_file.h"
 #include "delegate_native/plan/check_plan.h"
 
 namespace quadra {
 namespace {
-
-constexpr char kEnding[] = ".quadra", kVerdicts[] = ".verdicts";
-constexpr int64_t kAbandonedSeconds = 3600;  // no write takes that long
-
-bool EndsWith(const std::string& text, const char* ending) {
-  const size_t size = strlen(ending);
-  return text.size() >= size && text.compare(text.size() - size, size, ending) == 0;
-}
 
 Status CheckPlanAndBinaries(Part plan, Part binaries) {
   QUADRA_RETURN_IF_ERROR(CheckPlan(plan.data, plan.size));
@@ -45,6 +36,30 @@ std::string KeyFor(const std::string& content, const std::string& precision, con
   return TextOf("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
                 static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
          content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
+}
+
+// The large constants of a plan that others may have as well, as they lie in it.
+std::vector<WeightsAt> WeightsOf(const PlanBytes& plan) {
+  std::vector<WeightsAt> weights;
+  for (const fb::Buffer* buffer : *fb::GetPlan(plan.data())->buffers()) {
+    if (buffer->kind() != fb::BufferKind_Constant || buffer->content_high() == 0) continue;
+    weights.push_back({static_cast<uint64_t>(buffer->data()->data() - plan.data()), buffer->bytes(),
+                       buffer->content_low(), buffer->content_high()});
+  }
+  std::sort(weights.begin(), weights.end(),
+            [](const WeightsAt& a, const WeightsAt& b) { return a.offset < b.offset; });
+  return weights;
+}
+
+// One plan of this process after the other: the next one finds what the last one wrote.
+Status WriteAll(const std::string& path, const PlanBytes& plan,
+                const std::vector<WeightsAt>& weights) {
+  static Mutex* const mutex = new Mutex;  // it stays when the process ends
+  const MutexLock lock(mutex);
+  for (const WeightsAt& at : weights) {
+    QUADRA_RETURN_IF_ERROR(WriteWeights(PathOfWeights(path, at), at, plan.data() + at.offset));
+  }
+  return Status();
 }
 
 // Those that live objects of this process use.
@@ -117,15 +132,15 @@ std::string ModelCache::PathOf(const std::string& key, const char* ending) const
   return folder_ + "/" + token_ + "_" + hash.hex() + ending;
 }
 
-Status ModelCache::Write(const std::string& path, const std::string& key, Part plan, Part binaries,
-                         std::string* removed) const {
-  if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
-  }
-  QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, plan, binaries));
-  *removed = Prune(path);
-  if (!removed->empty()) Log(1, "cache: %s", removed->c_str());
-  return Status();
+Status ModelCache::MakeFolder() const {
+  if (mkdir(folder_.c_str(), S_IRWXU) == 0 || errno == EEXIST) return Status();
+  return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
+}
+
+std::string ModelCache::PruneAfter(const std::string& just_saved) const {
+  std::string removed = Prune(folder_, just_saved, most_bytes_);
+  if (!removed.empty()) Log(1, "cache: %s", removed.c_str());
+  return removed;
 }
 
 Status ModelCache::Load(const std::string& key, PlanBytes* plan,
@@ -139,8 +154,14 @@ Status ModelCache::Load(const std::string& key, PlanBytes* plan,
 
 Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
                         const std::vector<uint8_t>& binaries, std::string* removed) const {
-  return Write(PathOf(key, kEnding), key, {plan.data(), plan.size()},
-               {binaries.data(), binaries.size()}, removed);
+  QUADRA_RETURN_IF_ERROR(MakeFolder());
+  const std::string path = PathOf(key, kEnding);
+  const std::vector<WeightsAt> weights = WeightsOf(plan);
+  QUADRA_RETURN_IF_ERROR(WriteAll(path, plan, weights));
+  QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, {plan.data(), plan.size()}, weights,
+                                        {binaries.data(), binaries.size()}));
+  *removed = PruneAfter(path);
+  return Status();
 }
 
 std::unique_ptr<HeldFile> ModelCache::HoldPlan(const std::string& key) const {
@@ -161,52 +182,11 @@ Status ModelCache::LoadVerdicts(const std::string& key, PlanBytes* file,
 }
 
 Status ModelCache::SaveVerdicts(const std::string& key, Part verdicts) const {
-  std::string removed;
-  return Write(PathOf(key, kVerdicts), key, verdicts, {}, &removed);
-}
-
-std::string ModelCache::Prune(const std::string& just_saved) const {
-  struct Kept {
-    int64_t used, bytes;
-    std::string path;
-  };
-  std::vector<Kept> all;
-  int64_t bytes = 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(folder_.c_str()), closedir);
-  if (!folder) return "";
-  while (const dirent* entry = readdir(folder.get())) {
-    const std::string path = folder_ + "/" + entry->d_name;
-    struct stat found;
-    if (lstat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
-    const int64_t used = static_cast<int64_t>(found.st_mtime);
-    if (EndsWith(path, kUnfinished)) {
-      // Its process is gone: others' that are being written are younger.
-      if (time(nullptr) - used > kAbandonedSeconds) unlink(path.c_str());
-    } else if (EndsWith(path, kEnding) || EndsWith(path, kVerdicts)) {
-      bytes += static_cast<int64_t>(found.st_size);
-      if (path != just_saved && !HeldFile::Has(path)) {
-        all.push_back({used, static_cast<int64_t>(found.st_size), path});
-      }
-    }
-  }
-  if (most_bytes_ == 0 || bytes <= most_bytes_) return "";
-  int count = 0;
-  int64_t removed = 0;
-  while (!all.empty() && bytes - removed > most_bytes_) {
-    const auto oldest = std::min_element(
-        all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
-    unlink(oldest->path.c_str());
-    removed += oldest->bytes;
-    ++count;
-    all.erase(oldest);
-  }
-  const auto mib = [](int64_t size) { return static_cast<double>(size) / (1 << 20); };
-  std::string text;
-  if (count > 0) text = Format("removed files: %d (%.1f MiB), ", count, mib(removed));
-  if (bytes - removed > most_bytes_) {
-    text += Format("files in use: %.1f MiB, ", mib(bytes - removed));
-  }
-  return text + Format("the limit is %.0f MiB", mib(most_bytes_));
+  QUADRA_RETURN_IF_ERROR(MakeFolder());
+  const std::string path = PathOf(key, kVerdicts);
+  QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, verdicts, {}, {}));
+  PruneAfter(path);
+  return Status();
 }
 
 }  // namespace quadra

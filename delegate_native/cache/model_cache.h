@@ -72,9 +72,8 @@ class ModelCache {
 
  private:
   std::string PathOf(const std::string& key, const char* ending) const;
-  Status Write(const std::string& path, const std::string& key, Part plan, Part binaries,
-               std::string* removed) const;
-  std::string Prune(const std::string& just_saved) const;
+  Status MakeFolder() const;
+  std::string PruneAfter(const std::string& just_saved) const;
 
   std::string folder_, token_;
   int64_t most_bytes_;

@@ -8,6 +8,7 @@
 #include "delegate_native/base/content_hash.h"
 #include "delegate_native/base/half.h"
 #include "delegate_native/kernel/bindings.h"
+#include "delegate_native/plan/plan_bytes.h"
 
 namespace quadra {
 namespace {
@@ -274,6 +275,11 @@ void Layout::Write(const Piece& piece, uint8_t* to) const {
   Store(PackSlices(*constant.floats(), layout.shape), layout.half(), to);
 }
 
+size_t Layout::large_constants() const {
+  const auto is_large = [](const PlannedBuffer& buffer) { return buffer.is_shared; };
+  return static_cast<size_t>(std::count_if(buffers_.begin(), buffers_.end(), is_large));
+}
+
 int Layout::RegionOf(const ConstantArg& constant) const {
   return region_of_constant_.at(&constant);
 }
@@ -285,7 +291,9 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
     ContentHash content;
     if (buffer.kind == fb::BufferKind_Constant) {
       uint8_t* bytes = nullptr;
-      builder->ForceVectorAlignment(buffer.bytes, 1, 64);
+      // Large ones begin with a page: the cache maps them from files of their own.
+      builder->ForceVectorAlignment(buffer.bytes, 1,
+                                    buffer.is_shared ? PageBytes() : PlanBytes::kAlignment);
       data = builder->CreateUninitializedVector(buffer.bytes, 1, &bytes);
       memset(bytes, 0, buffer.bytes);  // between the pieces
       for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);

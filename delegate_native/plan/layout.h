@@ -41,6 +41,7 @@ class Layout {
   uint64_t activation_bytes() const { return activation_bytes_; }
   uint64_t activation_bytes_lower_bound() const { return lower_bound_; }
   uint64_t constant_bytes() const { return constant_bytes_; }
+  size_t large_constants() const;  // how many have a buffer of their own
 
  private:
   struct PlacedTensor {

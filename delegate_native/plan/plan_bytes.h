@@ -3,6 +3,7 @@
 #define QUADRA_PLAN_PLAN_BYTES_H_
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,8 @@
 #include <utility>
 
 namespace quadra {
+
+inline size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 // The bytes of a finished fb::Plan (plan/plan.fbs), aligned so that a device which shares the
 // host's memory can use its constants where they are.

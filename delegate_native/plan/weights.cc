@@ -1,14 +1,13 @@
 #include "delegate_native/plan/weights.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
+
+#include "delegate_native/plan/plan_bytes.h"
 
 namespace quadra {
 
 void GiveBack(const uint8_t* data, size_t size) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));           // a power of two
+  const auto page = PageBytes();                                          // a power of two
   const size_t before = -reinterpret_cast<uintptr_t>(data) & (page - 1);  // its first whole page
   const size_t whole = size > before ? (size - before) & ~(page - 1) : 0;
   if (whole > 0) madvise(const_cast<uint8_t*>(data) + before, whole, MADV_DONTNEED);

@@ -71,8 +71,8 @@ class Writer {
   Status Run(PlanBytes* plan) {
     const size_t room = Room();
     QUADRA_RETURN_IF_ERROR(allocator_.Reserve(room));
-    builder_ = flatbuffers::FlatBufferBuilder(room, &allocator_, /*own_allocator=*/false,
-                                              PlanBytes::kAlignment);
+    builder_ =
+        flatbuffers::FlatBufferBuilder(room, &allocator_, /*own_allocator=*/false, PageBytes());
     Write(plan);
     return Status();
   }
@@ -85,8 +85,8 @@ class Writer {
     size_t room = static_cast<size_t>(layout_.constant_bytes()) + kTables +
                   kProgram * rendered_.programs.size() + kDispatch * rendered_.dispatches.size();
     for (const DistinctKernel& kernel : rendered_.kernels) room += kernel.source.size();
-    constexpr size_t kAligned = PlanBytes::kAlignment;
-    return (room + kAligned - 1) / kAligned * kAligned;
+    // Whole pages, which the builder begins to fill at their end.
+    return (room / PageBytes() + 1 + layout_.large_constants()) * PageBytes();
   }
 
   Offset<fb::Program> WriteProgram(size_t index) {

@@ -1,9 +1,11 @@
 """The files of the cache of compiled models (the option `serialization_dir`), which delegate_native/cache writes.
 
-    header | key | zeros up to a multiple of 64 | plan | zeros up to a multiple of 64 | binaries
+    header | key | zeros up to a multiple of 64 | weights | zeros up to one | plan | zeros up to one | binaries
 
-A file of verdicts has the table Verdicts of plan/plan.fbs instead of a plan, and no binaries.
-The header: `_HEADER`, then the 128-bit hashes (low, high) of the three parts, and last the hash of all that is before it.
+`weights`: parts of the plan that are in files of their own beside this one, named by the hash of their content, so that
+plans share them: offset and size in the plan, and that hash. `plan` is the rest, joined.
+A file of verdicts has the table Verdicts of plan/plan.fbs instead of a plan, no weights and no binaries.
+The header: `_HEADER`, then the 128-bit hashes (low, high) of the four parts, and last the hash of all that is before it.
 """
 
 import struct
@@ -18,25 +20,68 @@ from host_tools.record import flatbuffer_reader, plan_view, reading
 from host_tools.record.content_hash import content_hash
 
 MAGIC = b"QUADRAP\n"
-ENDING, VERDICTS, UNFINISHED = ".quadra", ".verdicts", ".unfinished"
+ENDING, VERDICTS, WEIGHTS, UNFINISHED = ".quadra", ".verdicts", ".weights", ".unfinished"
 MOST_BYTES = 1 << 31
-# magic, format, byte order, bytes of a pointer, bytes of the key, of the plan, of the binaries
-_HEADER = struct.Struct("<8sIIIIQQ")
+# magic, format, byte order, bytes of a pointer, bytes of the key, of the weights, of the plan, of the binaries
+_HEADER = struct.Struct("<8sIIIIQQQ")
 _HASH = struct.Struct("<QQ")
-_OWN_AT = _HEADER.size + 3 * _HASH.size
+_OWN_AT = _HEADER.size + 4 * _HASH.size
 HEADER_BYTES = _OWN_AT + _HASH.size
-_FORMAT, _BYTE_ORDER, _ALIGNMENT = 3, 0x01020304, 64
+_WEIGHTS = struct.Struct("<QQQQ")
+_FORMAT, _BYTE_ORDER, _ALIGNMENT = 4, 0x01020304, 64
 _MOST_KEY, _MOST_PART = 1 << 20, (1 << 31) - 1
+_REMOVE = "remove it: the next start of its model makes another"
+
+
+@dataclass(frozen=True)
+class WeightsAt:
+    """A part of a plan that is in a file of its own."""
+
+    offset: int
+    size: int
+    hash: tuple[int, int]  # low, high
+
+    def path(self, plan: Path) -> Path:
+        """Beside the plan's file, with the same token."""
+        low, high = self.hash
+        return plan.with_name(f"{plan.name.rpartition('_')[0]}_{high:016x}{low:016x}{WEIGHTS}")
+
+    def read(self, plan: Path) -> bytes:
+        """ValueError: it is not there, or another one."""
+        try:
+            data = reading.content(self.path(plan), self.size)
+        except Misuse as error:
+            raise ValueError(f"a file of its weights: {error.came_back}") from error
+        if len(data) != self.size or content_hash(data) != self.hash:
+            raise ValueError("a file of its weights: it is damaged")
+        return data
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The key that a plan was kept under, the plan and its programs' binaries (FlatBuffers)."""
+    """The key that a plan was kept under, the plan and its programs' binaries (FlatBuffers); `plan` lacks what
+    `weights` tells of."""
 
     key: bytes
     plan: bytes
     binaries: bytes
     fixed: tuple[bytes, int, int, int] = (MAGIC, _FORMAT, _BYTE_ORDER, 8)  # how the header begins
+    weights: bytes = b""
+
+    def listed(self) -> list[WeightsAt]:
+        """ValueError: no list of weights."""
+        if len(self.weights) % _WEIGHTS.size:
+            raise ValueError("its list of weights is damaged")
+        found = [WeightsAt(at, size, (low, high)) for at, size, low, high in _WEIGHTS.iter_unpack(self.weights)]
+        end = rest = 0
+        for one in found:
+            if one.offset < end or not one.size:
+                raise ValueError("its list of weights is damaged")
+            rest += one.offset - end
+            end = one.offset + one.size
+        if rest > len(self.plan) or end > _MOST_PART:
+            raise ValueError("its list of weights is damaged")
+        return found
 
     @classmethod
     def parse(cls, data: bytes) -> "Parts":
@@ -53,11 +98,12 @@ class Parts:
             at += gap + size
         if at != len(data):
             raise ValueError(f"it has {len(data)} bytes, its header tells of {at}")
-        return cls(parts[0], parts[1], parts[2], (magic, version, order, pointer))
+        key, weights, plan, binaries = parts
+        return cls(key, plan, binaries, (magic, version, order, pointer), weights)
 
     def pack(self) -> bytes:
         """The file, every hash that of what is there."""
-        parts = (self.key, self.plan, self.binaries)
+        parts = (self.key, self.weights, self.plan, self.binaries)
         data = _HEADER.pack(*self.fixed, *map(len, parts)) + b"".join(_HASH.pack(*content_hash(part)) for part in parts)
         data += _HASH.pack(*content_hash(data)) + self.key
         for part in parts[1:]:
@@ -91,11 +137,25 @@ class CacheFile:
 
     path: Path
     parts: Parts
-    hashes: tuple[tuple[int, int], ...]  # of key, plan and binaries
+    hashes: tuple[tuple[int, int], ...]  # of key, weights, plan and binaries
 
-    @property
     def plan(self) -> bytes:
-        return self.parts.plan
+        """With its weights. Misuse: one of their files is damaged, or not there."""
+        try:
+            return self._plan()
+        except ValueError as error:
+            raise Misuse(f"read {self.path}", str(error), _REMOVE) from error
+
+    def plan_bytes(self) -> int:
+        return len(self.parts.plan) + sum(one.size for one in self.parts.listed())
+
+    def _plan(self) -> bytes:
+        pieces, done, rest = list[bytes](), 0, 0
+        for one in self.parts.listed():
+            between = one.offset - done
+            pieces += [self.parts.plan[rest : rest + between], one.read(self.path)]
+            done, rest = one.offset + one.size, rest + between
+        return b"".join([*pieces, self.parts.plan[rest:]])
 
     @property
     def key(self) -> str:
@@ -132,10 +192,19 @@ class CacheFile:
 
     def verify(self) -> str:
         """What is wrong with its parts; empty: nothing."""
-        named = {"key is": self.parts.key, "plan is": self.parts.plan, "binaries are": self.parts.binaries}
+        named = {
+            "key is": self.parts.key,
+            "list of weights is": self.parts.weights,
+            "plan is": self.parts.plan,
+            "binaries are": self.parts.binaries,
+        }
         for (name, data), written in zip(named.items(), self.hashes):
             if content_hash(data) != written:
                 return f"its {name} damaged"
+        try:
+            self._plan()
+        except ValueError as error:
+            return str(error)
         what = "verdicts" if self.holds_verdicts else "binaries"
         try:
             self.verdicts() if self.holds_verdicts else self.binaries()
@@ -171,6 +240,12 @@ def file_name(token: str, key: bytes) -> str:
     return f"{token}_{high:016x}{low:016x}{ENDING}"
 
 
+def wrong_weights(path: Path) -> str:
+    """What is wrong with a file of weights; empty: nothing. Its name has the hash of what it holds."""
+    low, high = content_hash(reading.content(path, MOST_BYTES))
+    return "" if path.stem.rpartition("_")[2] == f"{high:016x}{low:016x}" else "it is damaged"
+
+
 def is_one(path: Path) -> bool:
     """Whether a file begins as one of these. Misuse: it cannot be read."""
     return reading.beginning(path, len(MAGIC)) == MAGIC
@@ -182,7 +257,7 @@ def read(path: Path) -> CacheFile:
     try:
         return _parsed(path, data)
     except (ValueError, struct.error) as error:
-        raise Misuse(f"read {path}", str(error), "remove it: the next start of its model makes another") from error
+        raise Misuse(f"read {path}", str(error), _REMOVE) from error
 
 
 def _parsed(path: Path, data: bytes) -> CacheFile:

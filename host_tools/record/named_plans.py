@@ -29,7 +29,7 @@ class NamedPlan:
 
     def plan_bytes(self) -> bytes:
         """Those of the plan itself."""
-        return self.kept.plan if self.kept else reading.content(self.path, plan_view.MOST_BYTES)
+        return self.kept.plan() if self.kept else reading.content(self.path, plan_view.MOST_BYTES)
 
     def checked(self) -> Plan:
         return checked_plan.checked(self.value, str(self.path))
@@ -40,7 +40,7 @@ def of_file(path: Path) -> NamedPlan:
     if not cache_file.is_one(path):
         return NamedPlan(path, plan_view.read(path))
     kept = cache_file.read(path)
-    return NamedPlan(path, plan_view.decode(kept.plan, str(path)), kept=kept)
+    return NamedPlan(path, plan_view.decode(kept.plan(), str(path)), kept=kept)
 
 
 def find(word: str) -> list[NamedPlan]:

@@ -25,6 +25,7 @@ from host_tools.show import plan_diff_table, plan_table
 _ABANDONED_S = 3600.0  # no write takes that long
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
+_ENDINGS = (cache_file.ENDING, cache_file.VERDICTS, cache_file.WEIGHTS, cache_file.UNFINISHED)
 _MOST_LISTED = 8
 
 
@@ -56,9 +57,7 @@ def entries(folder: Path) -> list[Entry]:
     found = []
     for path in folder.iterdir():
         facts = path.lstat()
-        if path.suffix in (cache_file.ENDING, cache_file.VERDICTS, cache_file.UNFINISHED) and stat.S_ISREG(
-            facts.st_mode
-        ):
+        if path.suffix in _ENDINGS and stat.S_ISREG(facts.st_mode):
             found.append(Entry(path, facts.st_size, facts.st_mtime))
     return sorted(found, key=lambda entry: (entry.used_s, entry.path.name))
 
@@ -69,7 +68,10 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
         number("plan"), number("binaries", 3), number("last used"),
     ])  # fmt: skip
     found = entries(paths[0])
+    weights = [entry for entry in found if entry.path.suffix == cache_file.WEIGHTS]
     for entry in found[::-1]:
+        if entry in weights:
+            continue
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         try:
             kept = cache_file.read(entry.path)
@@ -77,11 +79,13 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
         except Misuse as error:
             table.add_row(f"{escape(entry.path.name)}: [red]{escape(error.came_back)}[/]")
             continue
-        sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.binaries)) if kept.parts.binaries else "–")
+        sizes = (size_text(kept.plan_bytes()), size_text(len(kept.parts.binaries)) if kept.parts.binaries else "–")
         words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))
         table.add_row(escape(_hash(entry.path)), *map(escape, words), kernels, *sizes, used)
     table.show(console)
-    console.print(f"{len(found)} file{'s' * (len(found) != 1)}, {size_text(sum(entry.bytes for entry in found))}")
+    if weights:
+        console.print(f"weights: {counted(len(weights), 'file')}, {size_text(sum(entry.bytes for entry in weights))}")
+    console.print(f"{counted(len(found), 'file')}, {size_text(sum(entry.bytes for entry in found))}")
     return 0
 
 
@@ -90,7 +94,8 @@ def _list_document(paths: Sequence[Path]) -> tuple[Any, int]:
     for entry in entries(paths[0])[::-1]:
         row = {"path": entry.path, "bytes": entry.bytes, "used": int(entry.used_s), "problem": ""}
         try:
-            row |= {"key": cache_file.read(entry.path).said()}
+            is_plain = entry.path.suffix == cache_file.WEIGHTS
+            row |= {"key": {} if is_plain else cache_file.read(entry.path).said()}
         except Misuse as error:
             row |= {"key": {}, "problem": error.came_back}
         found.append(row)
@@ -201,6 +206,8 @@ def _short(value: object) -> object:
 def problem(path: Path) -> str:
     """What is wrong with a file; empty: nothing."""
     try:
+        if path.suffix == cache_file.WEIGHTS:
+            return cache_file.wrong_weights(path)
         if path.suffix == cache_file.VERDICTS:
             return cache_file.read(path).verify()
         named = named_plans.of_file(path)
@@ -262,21 +269,43 @@ def _prune(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
         raise Misuse(f"inv cache prune {paths[0]}", "--to is missing", do_next)
     most = parse_size(to)
     found = entries(paths[0])
+    weights = {entry.path: entry for entry in found if entry.path.suffix == cache_file.WEIGHTS}
+    needed = {entry.path: _weights_of(entry.path) for entry in found if entry.path.suffix == cache_file.ENDING}
     left = sum(entry.bytes for entry in found)
     for entry in found:
         unfinished = entry.path.suffix == cache_file.UNFINISHED
         abandoned = unfinished and time.time() - entry.used_s > _ABANDONED_S
-        if (left <= most or unfinished) and not abandoned:
+        if entry.path in weights or ((left <= most or unfinished) and not abandoned):
             continue
-        try:
-            entry.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise Misuse(f"remove {entry.path}", error.strerror or str(error), "ask the folder's owner") from error
-        left -= entry.bytes
-        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
-        console.print(f"removed {escape(entry.path.name)}  {size_text(entry.bytes)}, last used {used}", soft_wrap=True)
+        left -= _remove(entry, console)
+        its = needed.pop(entry.path, set())
+        for path in sorted(its & weights.keys() - set[Path]().union(*needed.values())):
+            left -= _remove(weights.pop(path), console)
+    for entry in weights.values():  # a start writes its plan after its weights
+        abandoned = most == 0 or time.time() - entry.used_s > _ABANDONED_S
+        if abandoned and not any(entry.path in its for its in needed.values()):
+            left -= _remove(entry, console)
     console.print(f"{size_text(left)} left")
     return 0
+
+
+def _weights_of(path: Path) -> set[Path]:
+    """The files that a plan's needs; a damaged one needs none."""
+    try:
+        return {one.path(path) for one in cache_file.read(path).parts.listed()}
+    except (Misuse, ValueError):
+        return set()
+
+
+def _remove(entry: Entry, console: Console) -> int:
+    """Its size."""
+    try:
+        entry.path.unlink(missing_ok=True)
+    except OSError as error:
+        raise Misuse(f"remove {entry.path}", error.strerror or str(error), "ask the folder's owner") from error
+    used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
+    console.print(f"removed {escape(entry.path.name)}  {size_text(entry.bytes)}, last used {used}", soft_wrap=True)
+    return entry.bytes
 
 
 def parse_size(text: str) -> int:

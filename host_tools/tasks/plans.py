@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
@@ -105,6 +105,11 @@ def make(model: str, options: Options, library: Path | None = None) -> list[Path
     return paths
 
 
+def _write_private(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    path.chmod(0o600)
+
+
 def _make_for_cache(spec: RunSpec, options: Options, library: Path) -> list[Path]:
     """The plans as files of `serialization_dir`: a start with that folder on the target compiles and does nothing else."""
     folder = Path(options.cache).expanduser()
@@ -120,11 +125,12 @@ def _make_for_cache(spec: RunSpec, options: Options, library: Path) -> list[Path
             made = cache_file.read(file)
             key = _BUILD.sub(f"build {build}, {bits} bits", made.key, count=1).encode()
             magic, version, order, _ = made.parts.fixed
-            parts = cache_file.Parts(key, made.plan, made.parts.binaries, (magic, version, order, bits // 8))
+            parts = replace(made.parts, key=key, fixed=(magic, version, order, bits // 8))
             path = folder / cache_file.file_name("", key)
             try:
-                path.write_bytes(parts.pack())
-                path.chmod(0o600)
+                for weights in parts.listed():
+                    _write_private(weights.path(path), weights.read(file))
+                _write_private(path, parts.pack())
             except OSError as error:
                 raise not_written(f"write {path}", error, "--cache") from error
             paths.append(path)

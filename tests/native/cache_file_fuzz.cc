@@ -29,11 +29,11 @@ namespace {
 struct Header {
   uint8_t fixed[20];  // magic, format, byte order, pointer size
   uint32_t key_bytes;
-  uint64_t plan_bytes, binaries_bytes;
-  uint64_t hashes[6];
+  uint64_t weights_bytes, plan_bytes, binaries_bytes;
+  uint64_t hashes[8];
   uint64_t own[2];
 };
-static_assert(sizeof(Header) == 104, "cache_file.cc's");
+static_assert(sizeof(Header) == 128, "cache_file.cc's");
 
 using Bytes = std::vector<uint8_t>;
 
@@ -46,13 +46,14 @@ void Hash(const void* data, size_t size, uint64_t* to) {
 
 void Align(Bytes* file) { file->resize((file->size() + 63) / 64 * 64); }
 
-// The three parts of a file, or false where it has not got them.
-bool Split(const uint8_t* data, size_t size, Header* header, Bytes parts[3]) {
+// The four parts of a file, or false where it has not got them.
+bool Split(const uint8_t* data, size_t size, Header* header, Bytes parts[4]) {
   if (size < sizeof(*header)) return false;
   memcpy(header, data, sizeof(*header));
-  const uint64_t sizes[] = {header->key_bytes, header->plan_bytes, header->binaries_bytes};
+  const uint64_t sizes[] = {header->key_bytes, header->weights_bytes, header->plan_bytes,
+                            header->binaries_bytes};
   size_t at = sizeof(*header);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     if (i > 0) at = (at + 63) / 64 * 64;
     if (at > size || sizes[i] > size - at) return false;
     parts[i].assign(data + at, data + at + sizes[i]);
@@ -61,15 +62,16 @@ bool Split(const uint8_t* data, size_t size, Header* header, Bytes parts[3]) {
   return true;
 }
 
-Bytes Join(Header header, const Bytes parts[3]) {
+Bytes Join(Header header, const Bytes parts[4]) {
   header.key_bytes = static_cast<uint32_t>(parts[0].size());
-  header.plan_bytes = parts[1].size();
-  header.binaries_bytes = parts[2].size();
-  for (int i = 0; i < 3; ++i) Hash(parts[i].data(), parts[i].size(), &header.hashes[2 * i]);
+  header.weights_bytes = parts[1].size();
+  header.plan_bytes = parts[2].size();
+  header.binaries_bytes = parts[3].size();
+  for (int i = 0; i < 4; ++i) Hash(parts[i].data(), parts[i].size(), &header.hashes[2 * i]);
   Hash(&header, offsetof(Header, own), header.own);
   Bytes file(sizeof(header));
   memcpy(file.data(), &header, sizeof(header));
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     if (i > 0) Align(&file);
     file.insert(file.end(), parts[i].begin(), parts[i].end());
   }
@@ -185,11 +187,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
   using namespace quadra;
   Header header;
-  Bytes parts[3];
+  Bytes parts[4];
   if (seed % 2 == 0 || !Split(data, size, &header, parts)) {
     return LLVMFuzzerMutate(data, size, most);
   }
-  Bytes& part = parts[seed / 2 % 8 == 0 ? 0 : seed / 2 % 8 == 1 ? 2 : 1];
+  const unsigned chosen = seed / 2 % 8;
+  Bytes& part = parts[chosen == 0 ? 0 : chosen == 1 ? 3 : chosen == 2 ? 1 : 2];
   const size_t before = part.size();
   part.resize(before + std::min<size_t>(64, most > size ? most - size : 0));
   part.resize(part.empty() ? 0 : LLVMFuzzerMutate(part.data(), before, part.size()));

@@ -47,15 +47,14 @@ Graph GraphOf(const std::string& text) {
 
 class ModelCacheTest : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { SetUp(kGraph); }
+  void SetUp(const std::string& text) {
     std::string name = testing::TempDir() + "/plan_cache_XXXXXX";
     ASSERT_NE(mkdtemp(&name[0]), nullptr);
     root_ = name;
     folder_ = root_ + "/kept";
     DecideTarget(&target_);
-    Graph graph = GraphOf(kGraph);
-    AddBorders(&graph);
-    ASSERT_TRUE(MakePlan(graph, target_, PlanRequest(), &plan_).ok());
+    MakePlanOf(text, &plan_);
     const fb::Plan& plan = *fb::GetPlan(plan_.data());
     binaries_ = PackBinaries(plan, std::vector<ProgramBinary>(plan.programs()->size(), {kCode, 7}));
   }
@@ -65,6 +64,11 @@ class ModelCacheTest : public testing::Test {
     rmdir(root_.c_str());
   }
 
+  void MakePlanOf(const std::string& text, PlanBytes* plan) const {
+    Graph graph = GraphOf(text);
+    AddBorders(&graph);
+    ASSERT_TRUE(MakePlan(graph, target_, PlanRequest(), plan).ok());
+  }
   ModelCache Cache(int64_t most_bytes = 1 << 30) const {
     return ModelCache(folder_, "model", most_bytes);
   }
@@ -496,6 +500,229 @@ TEST_F(ModelCacheTest, ManyWriteAndReadAtOnce) {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& message : wrong) EXPECT_EQ(message, "");
   EXPECT_EQ(Files().size(), 3u);
+}
+
+// Two large constants, made from numbers that begin with these.
+std::string GraphWith(int first, int second) {
+  constexpr int kSide = 64, kDepth = 4;  // 64 KB
+  std::string text = Format("input %%0 [1,%d,%d,%d]\n", kSide, kSide, kDepth);
+  for (int constant = 1; constant <= 2; ++constant) {
+    text += Format("const %%%d [1,%d,%d,%d] = {", constant, kSide, kSide, kDepth);
+    for (int i = 0; i < kSide * kSide * kDepth; ++i) {
+      text += Format("%s%d", i ? ", " : "", (constant == 1 ? first : second) + i % 100);
+    }
+    text += "}\n";
+  }
+  return text + Format("%%3 [1,%d,%d,%d] = mul(%%0, %%1) from 0\n", kSide, kSide, kDepth) +
+         Format("%%4 [1,%d,%d,%d] = add(%%3, %%2) from 1\noutput %%4\n", kSide, kSide, kDepth);
+}
+
+// Plans with weights, which are in files of their own.
+class WeightsTest : public ModelCacheTest {
+ protected:
+  void SetUp() override { ModelCacheTest::SetUp(GraphWith(1, 2)); }
+
+  static bool EndsWith(const std::string& name, const std::string& ending) {
+    return name.size() > ending.size() &&
+           name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+  }
+  std::vector<std::string> PathsOf(const std::string& ending) const {
+    std::vector<std::string> paths;
+    for (const std::string& name : Files()) {
+      if (EndsWith(name, ending)) paths.push_back(folder_ + "/" + name);
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+  std::vector<std::string> Weights() const { return PathsOf(".weights"); }
+  static void MakeOld(const std::string& path, int seconds) {
+    const utimbuf when = {time(nullptr) - seconds, time(nullptr) - seconds};
+    ASSERT_EQ(utime(path.c_str(), &when), 0);
+  }
+};
+
+TEST_F(WeightsTest, PlansHaveEqualOnesOnce) {
+  ASSERT_TRUE(Save("first").ok());
+  const std::vector<std::string> weights = Weights();
+  ASSERT_EQ(weights.size(), 2u);
+  MakePlanOf(GraphWith(2, 3), &plan_);
+  ASSERT_TRUE(Save("second").ok());
+  ASSERT_EQ(Weights().size(), 3u);
+  const std::vector<std::string> plans = PathsOf(".quadra");
+  ASSERT_EQ(plans.size(), 2u);
+  for (const std::string& path : plans) EXPECT_LT(BytesOf(path).size(), 32768u);
+  for (const std::string& path : Weights()) {
+    EXPECT_EQ(BytesOf(path).size(), 65536u);
+    struct stat found;
+    ASSERT_EQ(stat(path.c_str(), &found), 0);
+    EXPECT_EQ(found.st_mode & 0777, 0600u);
+  }
+  PlanBytes read;
+  const fb::Binaries* kept = nullptr;
+  const Status status = Cache().Load("second", &read, &kept);
+  ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_EQ(read.size(), plan_.size());
+  EXPECT_EQ(memcmp(read.data(), plan_.data(), read.size()), 0);
+  EXPECT_EQ(kept->programs()->Get(0)->bytes()->size(), kCode.size());
+  int mapped = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) mapped += EndsWith(line, ".weights");
+  EXPECT_EQ(mapped, 2);
+  EXPECT_EQ(Miss("first"), "");
+}
+
+TEST_F(WeightsTest, EveryDamageIsSeenAndMended) {
+  ASSERT_TRUE(Save("key").ok());
+  const std::string path = Weights()[1], bytes = BytesOf(path);
+  const auto mended = [&] {
+    std::string none;
+    const Status status = Cache().Save("key", plan_, binaries_, &none);
+    return status.ok() && Miss().empty() && BytesOf(path) == bytes && Files().size() == 3;
+  };
+  const int file = open(path.c_str(), O_RDWR);
+  for (size_t i = 0; i < bytes.size(); i += 97) {
+    const char flipped = static_cast<char>(bytes[i] ^ (1 << i % 8));
+    ASSERT_EQ(pwrite(file, &flipped, 1, static_cast<off_t>(i)), 1);
+    ASSERT_EQ(Miss(), "a file of its weights: it is damaged") << i;
+    ASSERT_EQ(pwrite(file, &bytes[i], 1, static_cast<off_t>(i)), 1);
+  }
+  EXPECT_EQ(Miss(), "");
+  ASSERT_EQ(pwrite(file, "x", 1, 7), 1);
+  close(file);
+  EXPECT_TRUE(mended());
+  for (size_t size : {size_t{0}, size_t{1}, size_t{4096}, bytes.size() - 1, bytes.size() + 1}) {
+    ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(size)), 0);
+    EXPECT_EQ(Miss(), "a file of its weights: it is damaged") << size;
+    EXPECT_TRUE(mended());
+  }
+  Write(path, BytesOf(Weights()[0]));
+  EXPECT_EQ(Miss(), "a file of its weights: it is damaged") << "another one's";
+  EXPECT_TRUE(mended());
+  unlink(path.c_str());
+  EXPECT_EQ(Miss(), "a file of its weights: none is kept");
+  EXPECT_TRUE(mended());
+  const std::string moved = root_ + "/moved";
+  ASSERT_EQ(rename(path.c_str(), moved.c_str()), 0);
+  ASSERT_EQ(symlink(moved.c_str(), path.c_str()), 0);
+  EXPECT_NE(Miss(), "");
+  EXPECT_TRUE(mended());
+  EXPECT_EQ(BytesOf(moved), bytes);
+  unlink(moved.c_str());
+  unlink(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(Miss(), "a file of its weights: it is no regular file");
+  EXPECT_TRUE(mended());
+}
+
+TEST_F(WeightsTest, EveryFlippedByteOfThePlansFileIsSeen) {
+  ASSERT_TRUE(Save("key").ok());
+  const std::string path = PathsOf(".quadra")[0], bytes = BytesOf(path);
+  const int file = open(path.c_str(), O_RDWR);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const char flipped = static_cast<char>(bytes[i] ^ (1 << i % 8));
+    ASSERT_EQ(pwrite(file, &flipped, 1, static_cast<off_t>(i)), 1);
+    ASSERT_NE(Miss(), "") << i;
+    ASSERT_EQ(pwrite(file, &bytes[i], 1, static_cast<off_t>(i)), 1);
+  }
+  close(file);
+  EXPECT_EQ(Miss(), "");
+}
+
+TEST_F(WeightsTest, AFailedSaveLeavesNoPlanWithoutThem) {
+  struct rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const struct rlimit small = {60000, limit.rlim_max};  // a plan's file would fit
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status full = Save("key");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  signal(SIGXFSZ, before);
+  EXPECT_EQ(full.message().compare(0, 10, "write it: "), 0) << full.message();
+  EXPECT_EQ(Files().size(), 0u);
+}
+
+TEST_F(WeightsTest, TheyGoWithTheLastPlanThatHasThem) {
+  ASSERT_TRUE(Save("first").ok());
+  const std::string first = PathsOf(".quadra")[0];
+  MakeOld(first, 100);
+  MakePlanOf(GraphWith(2, 3), &plan_);
+  ASSERT_TRUE(Save("second").ok());
+  for (const std::string& path : PathsOf(".quadra")) {
+    if (path != first) MakeOld(path, 50);
+  }
+  const std::vector<std::string> all = Weights();
+  ASSERT_EQ(all.size(), 3u);
+  for (const std::string& path : all) MakeOld(path, 7200);  // older than any plan
+  MakePlanOf(kGraph, &plan_);
+  std::string removed;
+  constexpr int64_t kTwo = 2 * 65536 + 65535;  // and the plans' files
+  ASSERT_TRUE(Save("third", kTwo, &removed).ok());
+  EXPECT_EQ(removed, "removed files: 2 (0.1 MiB), the limit is 0 MiB");
+  EXPECT_EQ(Miss("first"), "none is kept");
+  EXPECT_EQ(Miss("second"), "");
+  EXPECT_EQ(Weights().size(), 2u);
+  const std::unique_ptr<HeldFile> held = Cache().HoldPlan("second");
+  ASSERT_TRUE(Save("third", 1, &removed).ok());
+  EXPECT_EQ(removed, "files in use: 0.2 MiB, the limit is 0 MiB");
+  EXPECT_EQ(Miss("second"), "") << "its weights stay with it";
+}
+
+TEST_F(WeightsTest, ThoseOfNoPlanGoAfterAnHour) {
+  ASSERT_TRUE(Save("first").ok());
+  const std::string plan = PathsOf(".quadra")[0];
+  unlink(plan.c_str());
+  ASSERT_TRUE(Save("second", 0).ok());
+  ASSERT_EQ(Weights().size(), 2u);
+  unlink(PathsOf(".quadra")[0].c_str());
+  MakeOld(Weights()[0], 7200);
+  MakePlanOf(kGraph, &plan_);
+  ASSERT_TRUE(Save("third", 0).ok());
+  EXPECT_EQ(Weights().size(), 1u) << "the other one's plan may be about to be written";
+}
+
+TEST_F(WeightsTest, AProcessThatIsKilledLeavesNoDamage) {
+  int whole = 0;
+  for (int i = 0; i < 60; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) (void)Save("key");
+    }
+    ASSERT_GT(child, 0);
+    usleep(static_cast<useconds_t>(997 * i % 40000));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const std::string miss = Miss();
+    ASSERT_TRUE(miss.empty() || miss == "none is kept") << miss;
+    whole += miss.empty();
+    if (i % 10 == 0) {
+      for (const std::string& name : Files()) unlink((folder_ + "/" + name).c_str());
+    }
+  }
+  EXPECT_GT(whole, 5);
+}
+
+TEST_F(WeightsTest, ManyWriteAndReadAtOnce) {
+  PlanBytes other;
+  MakePlanOf(GraphWith(2, 3), &other);
+  std::vector<std::string> wrong(6);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        const std::string key = "key " + std::to_string(i % 2);
+        std::string none;
+        const Status saved = Cache().Save(key, i % 2 ? plan_ : other, binaries_, &none);
+        if (!saved.ok()) wrong[t] = saved.message();
+        PlanBytes read;
+        const fb::Binaries* kept = nullptr;
+        const Status loaded = Cache().Load(key, &read, &kept);
+        if (!loaded.ok()) wrong[t] = loaded.message();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& message : wrong) EXPECT_EQ(message, "");
+  EXPECT_EQ(Files().size(), 5u);
 }
 
 }  // namespace

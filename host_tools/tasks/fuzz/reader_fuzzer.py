@@ -19,10 +19,14 @@ from host_tools.tasks.fuzz.finding import Finding
 
 FILE = "cached.quadra"  # of a finding that is kept
 _TARGET = "tests/native/cache_file_fuzz.cc"
-_SOURCES = ("delegate_native/cache/cache_file.cc", "delegate_native/plan/check_plan.cc", "delegate_native/base/*.cc")
+_SOURCES = (
+    *(f"delegate_native/cache/{name}.cc" for name in ("cache_file", "weights_file", "whole_file")),
+    "delegate_native/plan/check_plan.cc",
+    "delegate_native/base/*.cc",
+)
 _SCHEMA = "delegate_native/plan/plan.fbs"
 _FLAGS = (
-    *("-std=c++17", "-O1", "-g", "-fno-exceptions", "-fno-rtti", "-DFLATBUFFERS_MAX_ALIGNMENT=64"),
+    *("-std=c++17", "-O1", "-g", "-fno-exceptions", "-fno-rtti", "-DFLATBUFFERS_MAX_ALIGNMENT=65536"),
     *("-fsanitize=fuzzer,address,undefined,float-cast-overflow", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"),
 )
 _MOST_BYTES = 200_000  # of a file

@@ -32,18 +32,29 @@ def binaries(*programs, driver=""):
     return bytes(builder.Output())
 
 
-def content(plan, key=KEY, compiled=None):
-    """A whole file."""
+def content(plan, key=KEY, compiled=None, weights=()):
+    """A whole file. weights: begin and end of parts of the plan that are in files of their own."""
     text = key.encode()
     compiled = binaries((7, 0, b"machine code")) if compiled is None else compiled
-    parts = [text, plan, compiled]
-    header = b"QUADRAP\n" + struct.pack("<IIII", 3, 0x01020304, 8, len(text))
+    listed, rest, done = b"", b"", 0
+    for begin, end in weights:
+        listed += struct.pack("<QQQQ", begin, end - begin, *content_hash(plan[begin:end]))
+        rest += plan[done:begin]
+        done = end
+    parts = [text, listed, rest + plan[done:], compiled]
+    header = b"QUADRAP\n" + struct.pack("<IIII", 4, 0x01020304, 8, len(text))
     header += b"".join(struct.pack("<Q", len(part)) for part in parts[1:])
     header += b"".join(struct.pack("<QQ", *content_hash(part)) for part in parts)
     made = header + struct.pack("<QQ", *content_hash(header)) + text
     for part in parts[1:]:
         made += bytes(-len(made) % 64) + part
     return made
+
+
+def weights_file(data, token="m"):
+    """Name and bytes of a file of weights."""
+    low, high = content_hash(data)
+    return f"{token}_{high:016x}{low:016x}.weights", data
 
 
 def verdicts(key=KEY.replace("graph 00ff", "model 00ff\noptions backend=opencl")):

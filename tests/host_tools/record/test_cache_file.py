@@ -43,7 +43,7 @@ def test_long_data_is_hashed_in_parts(monkeypatch):
 def test_every_part_comes_back(tmp_path):
     data = cache_files.content(PLAN)
     found = read(data, tmp_path)
-    assert (found.plan, found.key, found.parts.pack()) == (PLAN, cache_files.KEY, data)
+    assert (found.plan(), found.key, found.parts.pack()) == (PLAN, cache_files.KEY, data)
     assert found.said()["target"] == {"name": "small", "storage": "buffer"} and found.said()["graph"] == "00ff"
     assert (found.name_of("target"), found.name_of("device")) == ("small", "a [bold]CPU[/]")
     assert [bytes(b["bytes"]) for b in found.binaries()] == [b"machine code"]
@@ -75,10 +75,41 @@ def test_every_other_length_is_refused(tmp_path):
 def test_foreign_and_damaged_files_are_named(tmp_path):
     with pytest.raises(Misuse, match="no file of the cache"):
         read(b"something else", tmp_path)
-    with pytest.raises(Misuse, match="the format 2, this Quadra reads 3"):
-        read(cache_files.content(PLAN).replace(b"QUADRAP\n\3", b"QUADRAP\n\2", 1), tmp_path)
+    with pytest.raises(Misuse, match="the format 3, this Quadra reads 4"):
+        read(cache_files.content(PLAN).replace(b"QUADRAP\n\4", b"QUADRAP\n\3", 1), tmp_path)
     assert "its binaries are damaged" in read(cache_files.content(PLAN, compiled=b"\xff" * 40), tmp_path).verify()
     assert read(cache_files.content(PLAN, key="target {broken\nnothing\n"), tmp_path).name_of("target") == "{broken"
+
+
+WEIGHTS = ((6, 40), (40, 46), (100, 120))
+
+
+def test_a_plan_has_the_weights_of_files_beside_it(tmp_path):
+    data = cache_files.content(PLAN, weights=WEIGHTS)
+    found = read(data, tmp_path)
+    assert found.verify() == "a file of its weights: there is no such file"
+    for begin, end in WEIGHTS:
+        name, part = cache_files.weights_file(PLAN[begin:end])
+        (tmp_path / name).write_bytes(part)
+        assert cache_file.wrong_weights(tmp_path / name) == ""
+    assert (found.plan(), found.plan_bytes(), found.verify()) == (PLAN, len(PLAN), "")
+    assert found.parts.pack() == data and len(found.parts.plan) == len(PLAN) - 60
+    whole = (tmp_path / name).read_bytes()
+    for damaged in (b"", whole[:-1], whole + b"x", whole[:-1] + b"x"):
+        (tmp_path / name).write_bytes(damaged)
+        assert cache_file.wrong_weights(tmp_path / name) == "it is damaged"
+        assert found.verify().startswith("a file of its weights: ")
+        with pytest.raises(Misuse, match="a file of its weights: "):
+            found.plan()
+
+
+def test_lists_of_weights_that_make_no_sense_are_told(tmp_path):
+    parts = read(cache_files.content(PLAN, weights=WEIGHTS), tmp_path).parts
+    listed = [parts.weights[at : at + 32] for at in (0, 32, 64)]
+    big = struct.pack("<QQQQ", 1 << 40, 8, 0, 0)
+    empty = struct.pack("<QQQQ", 200, 0, 0, 0)
+    for bad in (parts.weights[:-1], listed[1] + listed[0], listed[0] * 2, parts.weights + big, parts.weights + empty):
+        assert read(replace(parts, weights=bad).pack(), tmp_path).verify() == "its list of weights is damaged"
 
 
 def test_verdicts_are_read(tmp_path):

@@ -68,7 +68,7 @@ def test_the_model_is_a_column_only_where_an_app_named_it(folder, capsys):
 def test_show_has_the_key_and_the_plan(folder, capsys):
     assert inv("cache", "show", file(folder, "a")) == 0
     said = capsys.readouterr().out
-    for word in ("format 3", "build 1234", "target: name small, storage buffer", "binaries of 1 program", "001_add"):
+    for word in ("format 4", "build 1234", "target: name small, storage buffer", "binaries of 1 program", "001_add"):
         assert word in said, word
 
 
@@ -127,6 +127,54 @@ def test_prune_removes_what_was_not_used_for_longest(folder, tmp_path, capsys):
     assert f"removed a_{HASH}.quadra" in said and "removed a.1.0.unfinished" in said
     assert inv("cache", "prune", str(folder), "--to=0") == 0
     assert [path.name for path in folder.iterdir()] == ["link_00.quadra"] and (tmp_path / "one").exists()
+
+
+@pytest.fixture
+def sharing(tmp_path):
+    """Two plans' files, of which the younger has both files of weights and the older one has one, and weights of none."""
+    made = tmp_path / "sharing"
+    made.mkdir()
+    plan = plans.write(plans.PLAN, tmp_path / "one").read_bytes()
+    parts = (64, 128), (192, 256)
+    for begin, end in parts:
+        name, data = cache_files.weights_file(plan[begin:end])
+        (made / name).write_bytes(data)
+    (made / cache_files.weights_file(b"nobody's")[0]).write_bytes(b"nobody's")
+    for age, its in enumerate((parts[:1], parts)):
+        path = made / f"m_{age:032x}.quadra"
+        path.write_bytes(cache_files.content(plan, weights=its))
+        os.utime(path, (1e9 + age, 1e9 + age))
+    return made
+
+
+def test_weights_are_summed_up_and_verified(sharing, capsys):
+    assert inv("cache", "list", str(sharing)) == 0
+    said = capsys.readouterr().out
+    assert said.count(" f32 ") == 2 and "weights: 3 files, 136 bytes" in said and "5 files" in said
+    assert inv("cache", "verify", str(sharing)) == 0
+    assert "5 of 5 files are good" in capsys.readouterr().out
+    (weights, *_) = sorted(path for path in sharing.glob("*.weights") if path.stat().st_size == 64)
+    data = bytearray(weights.read_bytes())
+    data[3] ^= 1
+    weights.write_bytes(data)
+    assert inv("cache", "verify", str(sharing)) == 1
+    said = capsys.readouterr().out
+    assert (
+        f"{weights.name}  bad: it is damaged" in said and ".quadra  bad: a file of its weights: it is damaged" in said
+    )
+
+
+def test_prune_keeps_the_weights_of_plans_that_stay(sharing, capsys):
+    size = sum(path.stat().st_size for path in sharing.iterdir())
+    assert inv("cache", "prune", str(sharing), "--to", str(size - 1)) == 0
+    assert "weights" not in capsys.readouterr().out
+    assert sorted(path.suffix for path in sharing.iterdir()) == [".quadra", *[".weights"] * 3]
+    nobodys = sharing / cache_files.weights_file(b"nobody's")[0]
+    os.utime(nobodys, (1e9, 1e9))
+    assert inv("cache", "prune", str(sharing), "--to", str(size)) == 0
+    assert not nobodys.exists() and len(list(sharing.glob("*.weights"))) == 2
+    assert inv("cache", "prune", str(sharing), "--to=300") == 0
+    assert not list(sharing.iterdir())
 
 
 def test_plan_and_replay_take_such_a_file(folder, capsys):

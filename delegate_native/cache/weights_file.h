@@ -1,0 +1,35 @@
+// Large constants of plans in files of their own, so that the plans of a model, of which several
+// have the same weights, have them in the folder once. Such a file is the numbers and nothing
+// else; its name has their hash, and the plan's file says where they belong in the plan.
+#ifndef QUADRA_CACHE_WEIGHTS_FILE_H_
+#define QUADRA_CACHE_WEIGHTS_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "delegate_native/base/status.h"
+
+namespace quadra {
+
+extern const char kWeights[];  // the ending of such files
+
+// A part of a plan that is in a file of weights; as it lies in the plan's file.
+struct WeightsAt {
+  uint64_t offset, size;  // in the plan's bytes
+  uint64_t low, high;     // the hash of its content
+};
+static_assert(sizeof(WeightsAt) == 32, "written as it lies in memory");
+
+// Beside the plan's file `plan_path`, with the same token in front.
+std::string PathOfWeights(const std::string& plan_path, const WeightsAt& weights);
+
+// Puts the content at `to`, where pages are writable; whole pages are those of the file, mapped.
+// Not ok: the file has not what the hash says, or is not there.
+Status ReadWeights(const std::string& path, const WeightsAt& weights, uint8_t* to);
+
+// Nothing is written where the file is there and whole.
+Status WriteWeights(const std::string& path, const WeightsAt& weights, const uint8_t* content);
+
+}  // namespace quadra
+
+#endif  // QUADRA_CACHE_WEIGHTS_FILE_H_
