@@ -495,7 +495,9 @@ def one_convolution() -> bytes:
 
 
 def _written(builder, value):
-    """A value of a table: lists, texts and bytes stand outside of it."""
+    """A value of a table: lists (arrays, where they are no int32), texts and bytes stand outside of it."""
+    if isinstance(value, np.ndarray):
+        return builder.CreateNumpyVector(value)
     if isinstance(value, bytes):
         return builder.CreateByteVector(value)
     if isinstance(value, str):

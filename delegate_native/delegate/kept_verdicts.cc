@@ -104,7 +104,10 @@ std::string HashOfModel(const TfLiteContext& context, const ModelNodes& model) {
   ContentHash hash;
   for (size_t i = 0; i < model.plan.size(); ++i) {
     const ModelNodes::Entry& entry = model.entries[i];
-    if (entry.registration->builtin_code == kTfLiteBuiltinStablehloComposite) return "";
+    const int builtin = entry.registration->builtin_code;
+    if (builtin == kTfLiteBuiltinStablehloComposite || builtin == kTfLiteBuiltinStablehloScatter) {
+      return "";  // its import reads another subgraph
+    }
     AddNode(entry, &hash);
   }
   for (const std::vector<int>* list : {&model.plan, &model.outputs}) {

@@ -154,6 +154,11 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinAtan2 = 156,
   kTfLiteBuiltinSign = 158,
   kTfLiteBuiltinBitwiseXor = 160,
+  kTfLiteBuiltinStablehloAdd = 163,
+  kTfLiteBuiltinStablehloMultiply = 165,
+  kTfLiteBuiltinStablehloMaximum = 166,
+  kTfLiteBuiltinStablehloMinimum = 181,
+  kTfLiteBuiltinStablehloScatter = 190,
   kTfLiteBuiltinStablehloComposite = 206,
 };
 
@@ -414,6 +419,21 @@ struct TfLiteVarHandleParams {
 
 struct TfLiteCallOnceParams {
   int init_subgraph_index;
+};
+
+constexpr int kMostStablehloDims = 8;  // in the lists below
+
+struct TfLiteStablehloScatterParams {
+  bool indices_are_sorted;
+  int64_t update_window_dims[kMostStablehloDims];
+  int num_update_window_dims;
+  int64_t inserted_window_dims[kMostStablehloDims];
+  int num_inserted_window_dims;
+  int64_t scatter_dims_to_operand_dims[kMostStablehloDims];
+  int num_scatter_dims_to_operand_dims;
+  int64_t index_vector_dim;
+  bool unique_indices;
+  int update_computation_subgraph_index;
 };
 
 struct TfLiteStablehloCompositeParams {

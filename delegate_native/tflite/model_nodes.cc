@@ -89,6 +89,10 @@ Subgraphs SubgraphsOf(const ModelNodes::Entry& entry) {
       const auto& loop = *static_cast<const TfLiteWhileParams*>(params);
       return {2, {loop.cond_subgraph_index, loop.body_subgraph_index}};
     }
+    case kTfLiteBuiltinStablehloScatter: {
+      const auto& scatter = *static_cast<const TfLiteStablehloScatterParams*>(params);
+      return {1, {scatter.update_computation_subgraph_index}};
+    }
     case kTfLiteBuiltinStablehloComposite:
       return {1, {static_cast<const TfLiteStablehloCompositeParams*>(params)->subgraph_index}};
     default: return {};

@@ -45,7 +45,8 @@ constexpr char kUnrunKernel[] = "QuadraUnrun";
 // The same of a subgraph that nodes call, with its own nodes where that kernel has taken them.
 Status ReadCalled(TfLiteContext* context, ModelNodes* model);
 
-// The subgraphs that a node may run: branches, parts of a loop, the decomposition of a composite.
+// The subgraphs that a node may run: branches, parts of a loop, the decomposition of a composite,
+// the computation of a scatter.
 struct Subgraphs {
   int count = 0;
   int indices[2] = {};

@@ -13,6 +13,9 @@ _CALLS = (
     "If",
     "While",
     "Call",
+    "StablehloReduce",
+    "StablehloScatter",
+    "StablehloSort",
     "StablehloWhile",
     "StableHLOComposite",
 )  # how types of options begin that name another graph

@@ -70,6 +70,10 @@ int main() {
   STRUCT(1, TfLiteDepthToSpaceParams, block_size);
   STRUCT(2, TfLiteIfParams, then_subgraph_index, else_subgraph_index);
   STRUCT(2, TfLiteWhileParams, cond_subgraph_index, body_subgraph_index);
+  STRUCT(10, TfLiteStablehloScatterParams, indices_are_sorted, update_window_dims,
+         num_update_window_dims, inserted_window_dims, num_inserted_window_dims,
+         scatter_dims_to_operand_dims, num_scatter_dims_to_operand_dims, index_vector_dim,
+         unique_indices, update_computation_subgraph_index);
   STRUCT(4, TfLiteStablehloCompositeParams, subgraph_index, version, attributes, attributes_size);
   std::printf("}\n");
   return 0;

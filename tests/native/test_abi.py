@@ -15,6 +15,7 @@ from host_tools.build import bazel
 from tests.model_builder import Blocks, Model
 from tests.native.runtime_probe import Probe, View, floats, make_int_array, node_and_registration, tensor
 from tests.vectors.composites import composite
+from tests.vectors.scatter import scatter_op
 
 _LABEL = "//tests/native:abi_layout"
 
@@ -70,6 +71,14 @@ def one(shape, build) -> Model:
     model = Model()
     model.output(build(model, model.input(shape)))
     return model
+
+
+def scatters() -> Model:
+    def build(m: Model, x):
+        values = [x, m.input((2, 1), "int32"), m.input((2, 5))]
+        return scatter_op(m, values, windows=(1,), inserted=(0,), operand=(0,), along=1, subgraph=7)
+
+    return one((6, 5), build)
 
 
 W = np.ones((5, 3, 2, 4), np.float32)
@@ -308,6 +317,17 @@ def test_nodes_and_registrations_are_where_we_think(layout):
             "TfLiteWhileParams",
             one((3,), lambda m, x: m.op("WHILE", [x], x.shape, "WhileOptions", **LOOP)),
             {"cond_subgraph_index": 7, "body_subgraph_index": 8},
+        ),
+        (
+            "TfLiteStablehloScatterParams",
+            scatters(),
+            {
+                "num_update_window_dims": 1,
+                "num_inserted_window_dims": 1,
+                "num_scatter_dims_to_operand_dims": 1,
+                "index_vector_dim": 1,
+                "update_computation_subgraph_index": 7,
+            },
         ),
         (
             "TfLiteStablehloCompositeParams",
