@@ -8,6 +8,7 @@
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/tflite/builtin_params.h"
 #include "delegate_native/tflite/importer.h"
+#include "delegate_native/tflite/mixed_types.h"
 
 namespace quadra {
 
@@ -232,6 +233,7 @@ Status ImportNode(int index, const TfLiteNode* node, const TfLiteRegistration* r
                        registration->version, op->max_version);
   }
   importer->Begin(index, node, registration, op->params_bytes);
+  QUADRA_RETURN_IF_ERROR(CheckMixedTypes(*importer));
   return op->import(importer);
 }
 

@@ -35,10 +35,6 @@ void Importer::FindWeightsOfUint8(int input) const {
 }
 
 Status Importer::Weights(int input, ValueId* value, Elements elements) {
-  if (HasInput(input) && !IsConstant(input) && HasWeightsOfUint8(input)) {
-    return Unsupported("its weights '%s' are uint8 for floats, and computed while the model runs",
-                       NameOf(InputTensor(input)));
-  }
   if (HasInput(input) && IsConstant(input)) FindWeightsOfUint8(input);
   return Operand(input, value, elements);
 }
