@@ -10,10 +10,19 @@ from tests.delegate import TOLERANCE, options
 from tests.model_builder import Model
 from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors.case import constant
-from tests.vectors.composites import SHAPE, composite, rms_norm
+from tests.vectors.composites import (
+    CASES as COMPOSITES,
+    GROUP_NORM,
+    SHAPE,
+    composite,
+    decomposed_group_norm,
+    group_norm,
+    rms_norm,
+)
 from tests.vectors.fused import CASES, layer_norm
 from tests.vectors.reductions import softmax
 
+BY_NAME = [case for case in COMPOSITES if case.name.startswith("group_norm_")]
 # Kernels that carry numbers in and out, and bring them into another shape.
 _MOVES = {"to_slices", "from_slices", "reshape", "concat", "copy"}
 
@@ -41,6 +50,14 @@ def test_it_is_one_dispatch(quadra, case, precision, target):
     [dispatch] = [one for one in outcome.report["partitions"][0]["dispatches"] if one["kernel"] == kernel]
     apart = {node["index"] for node in outcome.nodes if node["op"] in ("RESHAPE", "CONCATENATION")}
     assert set(dispatch["nodes"]) >= {node["index"] for node in outcome.nodes} - apart
+
+
+@pytest.mark.parametrize("target", ["", "mali-g76", "adreno-740-gles"])
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+@pytest.mark.parametrize("case", _of("group_norm"), ids=lambda case: case.id)
+def test_a_norm_over_pixels_is_one_dispatch(quadra, case, precision, target):
+    outcome = quadra.run(case.model(), **options(target, "null", precision=precision))
+    assert set(work(outcome)) - {"mul", "add"} == {"group_norm"}, work(outcome)
 
 
 @pytest.mark.parametrize("case", _of("attention"), ids=lambda case: case.id)
@@ -82,6 +99,60 @@ def test_a_norm_that_quadra_does_not_know_is_its_decomposition(quadra, attribute
     x = constant("fused/composite", SHAPE)
     outcome = quadra.run(m.bytes(inner), [x], **options(backend=backend))
     outcome.check([x * constant("scale", shape)])
+    assert reason in outcome.nodes[0]["note"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", BY_NAME, ids=lambda case: case.id)
+def test_a_norm_of_groups_is_one_dispatch_by_its_name(quadra, case, backend):
+    outcome = quadra.run(case.model(), case.feeds(), **options(backend=backend))
+    case.check(outcome, TOLERANCE["f32"])
+    assert work(outcome) == ["norm" if "layer_norm" in case.name else "group_norm"]
+    assert f"computed as {GROUP_NORM} is meant" in outcome.nodes[0]["note"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("precision", ["f32_f16", "f16"])
+@pytest.mark.parametrize("mean", [0.0, 40.0])
+def test_a_norm_of_groups_adds_floats_in_half_precision(quadra, mean, precision, backend):
+    """Squares of 5000 are beyond half; and means are no halfs, or what is left of numbers near them would be none."""
+    shape = (1, 12, 11, 20)
+    m = Model()
+    m.output(composite(m, [m.input(shape)], shape, 1, GROUP_NORM, epsilon=1e-5, num_groups=2, sub_type=0))
+    x = constant("fused/half", shape) + np.float32(mean) if mean else 5000 * constant("fused/half", shape)
+    outcome = quadra.run(
+        m.bytes(decomposed_group_norm(shape, 2, 0)), [x], **options(backend=backend, precision=precision)
+    )
+    outcome.check([group_norm(x, 2).astype(np.float32)], 2e-2 if mean else TOLERANCE[precision])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"epsilon": 1e-5, "num_groups": 2, "channel_axis": 1}, "channels are not the last axis"),
+        ({"epsilon": 1e-5, "num_groups": 2}, "whether it is LayerNorm or GroupNorm"),
+        ({"epsilon": 1e-5, "num_groups": 2, "channel_axis": 3}, "whether it is LayerNorm or GroupNorm"),
+        ({"epsilon": 1e-5, "num_groups": 2, "sub_type": 1}, "whether it is LayerNorm or GroupNorm"),
+        (
+            {"epsilon": 1e-5, "num_groups": 2, "sub_type": 0, "reduction_axes": 3},
+            "whether it is LayerNorm or GroupNorm",
+        ),
+        ({"epsilon": 1e-5, "num_groups": 2, "sub_type": 0, "reduction_axes": 2}, "other axes than the last"),
+        ({"epsilon": 1e-5, "num_groups": 5, "sub_type": 0}, "groups of such an input"),
+        ({"epsilon": 1e-5, "num_groups": 0, "sub_type": 0}, "num_groups is no size"),
+        ({"epsilon": 1e-5, "sub_type": 0}, "whether it is LayerNorm or GroupNorm"),
+        ({"eps": 1e-5, "num_groups": 2}, "its option epsilon is no number"),
+        ({"epsilon": -1.0}, "an epsilon below 0"),
+        ({"epsilon": 1e-5, "momentum": 0.1}, "attributes that are not known"),
+        ({"epsilon": 1e-5, "num_groups": 2, "_TENSOR_V1_reduction_axes": [1, 2, 3]}, "is no map"),
+    ],
+)
+def test_a_norm_of_groups_that_says_not_which_is_its_decomposition(quadra, attributes, reason):
+    m = Model()
+    m.output(composite(m, [m.input(SHAPE)], SHAPE, 1, GROUP_NORM, **attributes))
+    x = constant("fused/composite", SHAPE)
+    outcome = quadra.run(m.bytes(decomposed_group_norm(SHAPE, 3, 0)), [x], **options())
+    outcome.check([group_norm(x, 3).astype(np.float32)])
     assert reason in outcome.nodes[0]["note"]
 
 

@@ -83,6 +83,7 @@ struct Meaning {
   Status (*import)(const FlexMap& attributes, Importer* importer, ValueId* result);
 };
 const Meaning kMeanings[] = {
+    {QUADRA_TEXT("odml.group_norm"), ImportGroupNorm},
     {QUADRA_TEXT("odml.rms_norm"), ImportRmsNorm},
     {QUADRA_TEXT("odml.scaled_dot_product_attention"), ImportAttention},
     {QUADRA_TEXT("odml.softmax"), ImportSoftmax},

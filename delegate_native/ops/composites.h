@@ -13,6 +13,7 @@ class Importer;
 // If they do not know an attribute, a type or a size they fail, and have added no more than what
 // reads the inputs.
 Status ImportAttention(const FlexMap& attributes, Importer* importer, ValueId* result);
+Status ImportGroupNorm(const FlexMap& attributes, Importer* importer, ValueId* result);
 Status ImportRmsNorm(const FlexMap& attributes, Importer* importer, ValueId* result);
 Status ImportSoftmax(const FlexMap& attributes, Importer* importer, ValueId* result);
 

@@ -50,4 +50,10 @@ Status FlexMap::Places(const char* name, std::vector<int>* places) const {
   return given.IsTypedVector() ? read(given.AsTypedVector()) : read(given.AsVector());
 }
 
+Status FlexMap::Inner(const char* name, FlexMap* map) const {
+  if (!map_[name].IsMap()) return InvalidModel("its option %s is no map", name);
+  map->map_ = map_[name].AsMap();
+  return Status();
+}
+
 }  // namespace quadra

@@ -24,6 +24,8 @@ class FlexMap {
   Status Place(const char* name, int* place) const;
   Status Float(const char* name, float* number) const;
   Status Places(const char* name, std::vector<int>* places) const;
+  // A map in the map, for as long as this one lives.
+  Status Inner(const char* name, FlexMap* map) const;
 
  private:
   flexbuffers::Map map_ = flexbuffers::Map::EmptyMap();

@@ -3,6 +3,8 @@
 //   RMSNorm:   x / root        where root = sqrt(mean(x * x) + epsilon)
 //   LayerNorm: (x - mean) / root, or x / root - mean / root, of squares of x - mean
 // Factors of channels are behind it, or at 1 / root; terms are behind it, or before mean / root.
+// Means over pixels make a LayerNorm `group_norm`: of the rows of a tensor whose groups of channels
+// are rows (GroupNorm), or of each channel by itself (InstanceNorm).
 #include <iterator>
 #include <utility>
 
@@ -11,6 +13,12 @@
 
 namespace quadra {
 namespace {
+
+// The axes that means go over.
+struct Span {
+  int first, last;
+};
+const Span kSpans[] = {{3, 3}, {2, 3}, {1, 3}, {1, 2}};
 
 // The parts that were found of a norm.
 struct Norm {
@@ -22,8 +30,8 @@ struct Norm {
 
 class Search {
  public:
-  Search(const Graph& graph, const Node& node, Makers* makers)
-      : graph_(graph), node_(node), makers_(*makers) {}
+  Search(const Graph& graph, const Node& node, const Span& span, Makers* makers)
+      : graph_(graph), node_(node), span_(span), makers_(*makers) {}
 
   bool Find(Norm* norm) {
     const bool adds = node_.op == "add";
@@ -52,26 +60,33 @@ class Search {
       id = node->inputs[0];
     }
   }
-  // One number for each pixel of x, in their order.
+  bool InSpan(int axis) const { return axis >= span_.first && axis <= span_.last; }
+  // One number for each pixel of x, or each region, in their order.
   bool IsOfPixels(ValueId id, ValueId x) const {
     Shape pixels = graph_.shape(x);
-    pixels.c = 1;
+    for (int axis = span_.first; axis <= span_.last; ++axis) pixels.set_axis(axis, 1);
     return graph_.shape(id) == pixels;
   }
   bool IsOfChannels(ValueId id, ValueId x) const {
     const Shape& shape = graph_.shape(id);
     return shape.c == graph_.shape(x).c && shape.elements() == shape.c;
   }
-  // A mean of each pixel's channels; -1: none.
+  // A mean of each pixel's channels, or over the other axes; -1: none.
   ValueId SourceOfMean(ValueId id) {
     const Node* mean = makers_.Of(Unshaped(id), "mean");
     if (!mean) return -1;
     const Shape& shape = graph_.shape(mean->inputs[0]);
-    bool has_channels = false, has_others = false;
-    for (int axis : mean->attributes.Ints("axes")) {
-      (axis == 3 ? has_channels : has_others) |= axis == 3 || shape.axis(axis) > 1;
+    int missing = 0;
+    for (int axis = span_.first; axis <= span_.last; ++axis) {
+      missing += axis == span_.last || shape.axis(axis) > 1;
     }
-    return has_channels && !has_others ? mean->inputs[0] : -1;
+    bool has_others = false;
+    for (int axis : mean->attributes.Ints("axes")) {
+      const bool counts = shape.axis(axis) > 1;
+      if (InSpan(axis)) missing -= axis == span_.last || counts;
+      else has_others |= counts;
+    }
+    return missing == 0 && !has_others ? mean->inputs[0] : -1;
   }
   bool IsMeanOf(ValueId id, ValueId x) { return IsOfPixels(id, x) && SourceOfMean(id) == x; }
 
@@ -172,8 +187,39 @@ class Search {
 
   const Graph& graph_;
   const Node& node_;
+  const Span span_;
   Makers& makers_;
 };
+
+// The norm that `last` ends; its span is null where it is none.
+const Span* FindNorm(const Graph& graph, const Node& last, Makers* makers, Norm* found) {
+  for (const Span& span : kSpans) {
+    makers->used.clear();
+    if (!Search(graph, last, span, makers).Find(found) ||
+        graph.shape(found->src) != graph.shape(last.outputs[0])) {
+      continue;
+    }
+    const bool fits = found->centered && graph.value(found->src).rank <= 4;
+    if (span.first == 3 || fits) return &span;
+  }
+  return nullptr;
+}
+
+// The node that replaces `last` and its makers.
+Node NormOf(const Graph& graph, const Node& last, const Span& span, const Norm& found) {
+  Node norm = last;
+  norm.op = span.first == 3 ? "norm" : "group_norm";
+  norm.inputs = {found.src};
+  norm.attributes = Attributes();
+  norm.attributes.SetFloat("epsilon", found.epsilon);
+  if (span.first < 3) {
+    norm.attributes.SetInt("groups", span.last == 2 ? graph.shape(found.src).c : 1);
+    norm.attributes.SetInt("axes", 4 - span.first);
+  } else if (found.centered) {
+    norm.attributes.SetInt("centered", 1);
+  }
+  return norm;
+}
 
 }  // namespace
 
@@ -184,17 +230,10 @@ int FuseNorm(Graph* graph, const Fits& fits) {
     const Node last = graph->nodes[i];
     const bool ends = last.op == "mul" || last.op == "div" || last.op == "add" || last.op == "sub";
     if (!ends || !last.fused.empty() || last.inputs.size() != 2) continue;
-    makers.used.clear();
     Norm found;
-    if (!Search(*graph, last, &makers).Find(&found) ||
-        graph->shape(found.src) != graph->shape(last.outputs[0]))
-      continue;
-    Node norm = last;
-    norm.op = "norm";
-    norm.inputs = {found.src};
-    norm.attributes = Attributes();
-    norm.attributes.SetFloat("epsilon", found.epsilon);
-    if (found.centered) norm.attributes.SetInt("centered", 1);
+    const Span* span = FindNorm(*graph, last, &makers, &found);
+    if (!span) continue;
+    Node norm = NormOf(*graph, last, *span, found);
     if (fits && !fits(*graph, norm)) continue;
     for (const Node* node : makers.used) AddSources(*node, &norm);
     std::vector<Node> made = {std::move(norm)};

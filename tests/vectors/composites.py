@@ -16,9 +16,10 @@ _EPSILON = 1e-6
 ATTENTION = "odml.scaled_dot_product_attention"
 
 
-def composite(m: Model, inputs: list, shape, subgraph: int, name: str = "odml.rms_norm", **attributes: float) -> Value:
-    as_floats = {name: float(np.float32(number)) for name, number in (attributes or {"epsilon": _EPSILON}).items()}
-    raw = bytes(flexbuffers.Dumps(as_floats))  # XNNPACK reads no doubles
+def composite(m: Model, inputs: list, shape, subgraph: int, name: str = "odml.rms_norm", **attributes) -> Value:
+    given = (attributes or {"epsilon": _EPSILON}).items()
+    narrow = {name: float(np.float32(value)) if isinstance(value, float) else value for name, value in given}
+    raw = bytes(flexbuffers.Dumps(narrow))  # XNNPACK reads no doubles
     return m.op("STABLEHLO_COMPOSITE", inputs, shape, "StableHLOCompositeOptions", Name=name,
                 DecompositionSubgraphIndex=subgraph, CompositeAttributes=raw, Version=1)  # fmt: skip
 
@@ -82,6 +83,63 @@ def attends(name: str, b: int, t: int, s: int, n: int, m: int, h: int, d: int = 
     )
 
 
+GROUP_NORM = "odml.group_norm"
+
+
+def group_norm(x: np.ndarray, groups: int, epsilon: float = 1e-5) -> np.ndarray:
+    """Of [b, ..., c], over all axes between and the channels of a group; groups of 0: over the channels alone."""
+    shape = (*x.shape[:-1], 1, x.shape[-1]) if groups == 0 else (x.shape[0], -1, groups, x.shape[-1] // groups)
+    y = x.astype(np.float64).reshape(shape)
+    axes = (-1,) if groups == 0 else (1, 3)
+    y = y - y.mean(axes, keepdims=True)
+    return (y / np.sqrt((y * y).mean(axes, keepdims=True) + epsilon)).reshape(x.shape)
+
+
+def decomposed_group_norm(shape, groups: int, operands: int) -> Model:
+    """Each group as a row, whose numbers are normalized; then factors and terms of channels."""
+    m = Model()
+    x, *others = [m.input(shape), *(m.input(shape[-1:]) for _ in range(operands))]
+    b, c, pixels = shape[0], shape[-1], int(np.prod(shape[1:-1]))
+    y, size = x, c if groups == 0 else c // groups
+    if groups:
+        y = m.reshape(y, (b, pixels, groups, size))
+        y = m.op("TRANSPOSE", [y, np.int32([0, 2, 1, 3])], (b, groups, pixels, size), "TransposeOptions")
+        y = m.reshape(y, (b, groups, pixels * size))
+    centered = m.elementwise("SUB", y, m.mean(y, (-1,), True), kind="SubOptions")
+    variance = m.mean(m.mul(centered, centered), (-1,), True)
+    y = m.mul(centered, m.elementwise("RSQRT", m.add(variance, np.float32(1e-5))))
+    if groups:
+        y = m.reshape(y, (b, groups, pixels, size))
+        y = m.op("TRANSPOSE", [y, np.int32([0, 2, 1, 3])], (b, pixels, groups, size), "TransposeOptions")
+        y = m.reshape(y, shape)
+    for name, other in zip(("MUL", "ADD"), others, strict=False):
+        y = m.elementwise(name, y, other, kind=f"{name.capitalize()}Options")
+    m.output(y)
+    return m
+
+
+def _group_norm(name: str, shape, groups: int, most: float = 2.0, operands: int = 2, **attributes) -> Case:
+    """groups of 0: LayerNorm, which has the same name."""
+    gamma, beta = constant("group_norm/gamma", shape[-1:], 0.5, 1.5), constant("group_norm/beta", shape[-1:])
+    given = {"epsilon": 1e-5, **attributes}
+
+    def reference(x):
+        y = group_norm(x, groups)
+        return y * gamma + beta if operands == 2 else y * gamma if operands == 1 else y
+
+    return Case(
+        "STABLEHLO_COMPOSITE",
+        f"group_norm_{name}",
+        [Feed(shape, -most, most)],
+        lambda m, x: composite(m, [x, gamma, beta][: 1 + operands], shape, 1, GROUP_NORM, **given),
+        reference,
+        subgraphs=(lambda: decomposed_group_norm(shape, groups, operands),),
+    )
+
+
+_OF_LITERT_TORCH = {"reduction_axes": 3, "channel_axis": 3}  # generative/layers/normalization.py
+_ALL_AXES = {"_TENSOR_V1_reduction_axes": {"TENSOR_DATA": [1, 2, 3]}, "sub_type": 0}  # as ML Drift reads it
+
 _PAST = np.where(np.arange(9) < 6, 0.0, -1e9).astype(np.float32)
 _CAUSAL = np.where(np.tri(5, 9, 4), 0.0, -3.4e38).astype(np.float32)
 
@@ -117,6 +175,15 @@ CASES = [
         lambda x: x[1:, 1:, 2:, 3:],
         subgraphs=(_last_of_all,),
     ),
+    _group_norm("of_slices", (2, 5, 7, 12), 3, num_groups=3, **_OF_LITERT_TORCH),
+    _group_norm("of_halves_of_slices", (1, 4, 5, 10), 5, num_groups=5, **_ALL_AXES),
+    _group_norm("across_slices", (2, 3, 5, 21), 7, num_groups=7, **_OF_LITERT_TORCH),
+    _group_norm("of_ten", (1, 9, 8, 20), 2, most=900, num_groups=2, **_ALL_AXES),
+    _group_norm("of_one", (2, 4, 3, 6), 1, operands=1, num_groups=1, sub_type=0),
+    _group_norm("of_rows", (3, 9, 8), 2, operands=0, num_groups=2, sub_type=0, channel_axis=2),
+    _group_norm("of_numbers", (1, 70, 3, 5), 5, num_groups=5, sub_type=0),
+    _group_norm("that_is_layer_norm", (2, 3, 5, 6), 0),
+    _group_norm("that_says_layer_norm", (2, 5, 7), 0, sub_type=1, channel_axis=-1, num_groups=1),
     attends("one_shared_head_decode", 1, 1, 9, 4, 1, 6, mask=_PAST.reshape(1, 1, 1, 9)),
     attends("one_shared_head_prefill", 1, 5, 9, 3, 1, 8, mask=masked((1, 1, 5, 9))),
     attends("groups_decode", 2, 1, 7, 6, 2, 10, mask=masked((2, 1, 1, 7)), scale=0.7),

@@ -91,6 +91,53 @@ def _layer_norm_of_keras(m: Model, x: Value, epsilon: float) -> Value:
     return m.add(m.mul(x, inverse), _sub(m, constant(_TERM, x.shape[-1:]), m.mul(mean, inverse)))
 
 
+def _over(m: Model, x: Value, axes: tuple[int, ...]) -> Value:
+    """LayerNorm over several axes."""
+    centered = _sub(m, x, m.mean(x, axes, True))
+    variance = m.add(m.mean(m.mul(centered, centered), axes, True), np.float32(1e-5))
+    return m.mul(centered, m.elementwise("RSQRT", variance))
+
+
+def _instance_norm(m: Model, x: Value) -> Value:
+    """As TF-Slim writes it: x * inverse + (term - mean * inverse), of each channel."""
+    mean = m.mean(x, (1, 2), True)
+    variance = m.mean(m.elementwise("SQUARED_DIFFERENCE", x, mean), (1, 2), True)
+    inverse = _scaled(m, m.elementwise("RSQRT", m.add(variance, np.float32(1e-5))), x.shape[-1])
+    return m.add(m.mul(x, inverse), _sub(m, constant(_TERM, x.shape[-1:]), m.mul(mean, inverse)))
+
+
+def _over_axes(x: np.ndarray, *axes: int) -> np.ndarray:
+    x = x.astype(np.float64)
+    x = x - x.mean(axes, keepdims=True)
+    return x / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-5)
+
+
+def _channels_first(name: str, shape, groups: int, most: float = 2.0) -> Case:
+    """GroupNorm as PyTorch decomposes it, of [n, c, h, w]: groups of channels are rows of rows."""
+    n, c, h, w = shape
+    rows = (n, groups, c // groups, h * w)
+    scale, term = constant("fused/scale", (c, 1, 1), 0.5, 1.5), constant(_TERM, (c, 1, 1))
+    return Case(
+        "group_norm",
+        name,
+        [Feed(shape, -most, most)],
+        lambda m, x: m.add(m.mul(m.reshape(_over(m, m.reshape(x, rows), (2, 3)), shape), scale), term),
+        lambda x: _over_axes(x.reshape(rows), 2, 3).reshape(shape) * scale + term,
+    )
+
+
+def _by_channels(name: str, shape, axes: tuple[int, ...] = (), most: float = 2.0) -> Case:
+    """Of [n, h, w, c]: over the axes, or InstanceNorm with factors and terms."""
+    scale, term = constant("fused/scale", shape[-1:], 0.5, 1.5), constant(_TERM, shape[-1:])
+    return Case(
+        "group_norm",
+        name,
+        [Feed(shape, -most, most)],
+        lambda m, x: _over(m, x, axes) if axes else _instance_norm(m, x),
+        lambda x: _over_axes(x, *axes) if axes else _over_axes(x, 1, 2) * scale + term,
+    )
+
+
 def _normed(x: np.ndarray, epsilon: float, centered: bool) -> np.ndarray:
     x = x.astype(np.float64)
     x = x - x.mean(-1, keepdims=True) if centered else x
@@ -188,6 +235,11 @@ def _cached(name: str, heads: int, groups: int, rows: int, places: int, depth: i
 
 
 CASES = [
+    _channels_first("of_rows", (2, 6, 4, 5), 3),
+    _channels_first("of_many_numbers", (1, 8, 13, 11), 2, most=900),
+    _by_channels("of_instances", (2, 5, 7, 6)),
+    _by_channels("of_instances_by_a_root", (1, 9, 8, 34), (1, 2)),
+    _by_channels("of_all", (2, 3, 5, 6), (1, 2, 3)),
     _norm("rms", (2, 3, 5, 6), rms_norm, False),
     _norm("rms_reshaped", (2, 3, 40), _rms_norm_reshaped, False),
     _norm("rms_by_a_root", (1, 7, 130), _rms_norm_by_a_root, False, epsilon=1e-12),
