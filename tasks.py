@@ -839,17 +839,17 @@ def plan(
         "precision": "Of a model's kernels; runs and plans have theirs.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file (default: none).",
-        "backend": "Of a model's kernels: gles, or opencl (of Adreno GPUs alone); runs and plans have theirs.",
-        "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers (default: none).",
+        "backend": "Of a model's kernels: gles, or opencl (of Adreno GPUs alone); runs and plans have theirs (default: gles, with --peer the peer's).",
+        "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers: shipped-gles, or shipped-opencl, which is what it takes on phones that have OpenCL (default: none).",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
-        "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system.",
+        "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system. With --backend opencl also OpenCL's.",
         "library": _RUN_HELP["library"],
     },
 )
 def analyse(
     c: Context, what: str = "", gpu: str = "", precision: str = "f32", top: int = 20, json: str = "",
-    peer: str = "", backend: str = "gles", check: bool = False, keep: bool = False, install: bool = False,
+    peer: str = "", backend: str = "", check: bool = False, keep: bool = False, install: bool = False,
     library: str = "",
 ) -> None:  # fmt: skip
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
@@ -863,7 +863,7 @@ def analyse(
 
     console = terminal.console()
     if install:
-        analyse.install(gpu, console)
+        analyse.install(gpu, console, backend)
         return
     if check:
         analyse.check(gpu, _file(library), keep, console)
@@ -871,9 +871,9 @@ def analyse(
     if not what:
         raise Misuse("inv analyse", "no model, run or plan is given", "`./inv --help analyse`")
     if peer:
-        analyse.show_beside(analyse.ask_beside(what, peer, gpu, precision, _file(library)), console, json)
+        analyse.show_beside(analyse.ask_beside(what, peer, gpu, precision, _file(library), backend), console, json)
         return
-    found = analyse.ask(what, gpu, precision, _file(library), backend)
+    found = analyse.ask(what, gpu, precision, _file(library), backend or "gles")
     if json:
         analyse.write_json(found, Path(json).expanduser())
     analyse.show(found, console, top)

@@ -11,6 +11,7 @@ from host_tools.analyse.machine_code import Compiled
 from host_tools.analyse.phone_gpus import Gpu
 from host_tools.record.checked_plan import Dispatch, Plan
 
+COUNTED = (*machine_code.WORK, "wave_slots", "half_rate_slots")
 NOT_READ = "what the compiler said could not be read"
 
 
@@ -24,14 +25,24 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """Of a model on a GPU, in bytes."""
+
+    intermediates: int  # tensors, without the buffers of inputs and outputs
+    weights: int
+
+
+@dataclass(frozen=True)
 class DispatchFigures:
-    """One dispatch. work: executed by all its work-items, by machine_code.WORK."""
+    """One dispatch. work: executed by all its work-items, by COUNTED: wave_slots are those of
+    started waves, half_rate_slots the same where the hardware has two of a half's in the time of a float's."""
 
     name: str
     nodes: tuple[int, ...]  # of the model
     items: int  # work-items that compute
     work: Counter[str]
     is_complete: bool  # False: some loop's trips are not known; it counts as one trip
+    lanes: int = 0  # of the waves in which some work-item computes
 
 
 @dataclass
@@ -63,6 +74,7 @@ class Figures:
     kernels: list[KernelFigures]  # the most slots first
     own_multiply_adds: int = 0
     api: str = "gles"
+    memory: Memory | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -71,12 +83,22 @@ class Figures:
     def work(self, what: str) -> int:
         return sum(kernel.work(what) for kernel in self.kernels)
 
+    def bytes(self, how: str) -> int:
+        """read or written, by instructions: before any cache."""
+        texel = 16 if self.precision == "f32" else 8
+        return self.work(f"{how}_bytes") + texel * self.work(f"{how}_texels")
+
+    @property
+    def failed(self) -> list[KernelFigures]:
+        return [kernel for kernel in self.kernels if kernel.failure]
+
 
 def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[str], None]) -> Figures:
     """Of all partitions of a model, which are for one API. ToolMissing: there is no compiler for it."""
     launches = [Launch(_text(plan, dispatch), dispatch) for plan in plans for dispatch in plan.dispatches]
     found = of_launches(gpu, launches, plans[0].precision, show, plans[0].api)
     found.target, found.own_multiply_adds = plans[0].target, own_multiply_adds
+    found.memory = Memory(sum(one.activation_bytes for one in plans), sum(one.constant_bytes for one in plans))
     return found
 
 
@@ -104,10 +126,14 @@ def _text(plan: Plan, dispatch: Dispatch) -> str:
 def _kernel(gpu: Gpu, runs: Sequence[Launch], said: Said) -> KernelFigures:
     compiled = machine_code.read(gpu.kind, said.words) if said.end == "ok" else None
     failure = "" if compiled else NOT_READ if said.end == "ok" else _reason(said)
-    found = KernelFigures(runs[0].dispatch.entry, failure, compiled)
-    if compiled:
-        found.dispatches = [_dispatch(compiled, launch) for launch in runs]
-    return found
+    dispatches = [_dispatch(compiled, launch) if compiled else _not_compiled(launch) for launch in runs]
+    return KernelFigures(runs[0].dispatch.entry, failure, compiled, dispatches)
+
+
+def _not_compiled(launch: Launch) -> DispatchFigures:
+    dispatch = launch.dispatch
+    items = loop_trips.of(launch.text, dispatch, launch.numbers).count
+    return DispatchFigures(dispatch.name, tuple(dispatch.nodes), items, Counter(), False)
 
 
 def _reason(said: Said) -> str:
@@ -127,7 +153,10 @@ def _dispatch(compiled: Compiled, launch: Launch) -> DispatchFigures:
         runs.append(count if count is not None else runs[loop.parent])  # once for each trip of the loop around it
         for what in machine_code.WORK:
             work[what] += loop.work[what] * runs[-1]
-    return DispatchFigures(dispatch.name, tuple(dispatch.nodes), trips.count, work, None not in counts)
+    lanes = trips.lanes(dispatch.local, compiled.lanes)
+    work["wave_slots"] = round(work["slots"] * lanes / max(1, trips.count))
+    work["half_rate_slots"] = round((work["slots"] - work["half_slots"] / 2) * lanes / max(1, trips.count))
+    return DispatchFigures(dispatch.name, tuple(dispatch.nodes), trips.count, work, None not in counts, lanes)
 
 
 def to_json(found: Figures) -> dict[str, Any]:
@@ -140,7 +169,10 @@ def to_json(found: Figures) -> dict[str, Any]:
         "target": found.target,
         "precision": found.precision,
         "model_multiply_adds": found.own_multiply_adds,
-        "executed": {what: found.work(what) for what in machine_code.WORK},
+        "executed": {what: found.work(what) for what in COUNTED},
+        "read_bytes": found.bytes("read"),
+        "written_bytes": found.bytes("written"),
+        "memory": vars(found.memory) if found.memory else None,
         "complete": found.is_complete,
         "kernels": [_kernel_json(kernel) for kernel in found.kernels],
     }
@@ -157,8 +189,9 @@ def _kernel_json(kernel: KernelFigures) -> dict[str, Any]:
             "name": one.name,
             "nodes": list(one.nodes),
             "work_items": one.items,
+            "lanes": one.lanes,
             "complete": one.is_complete,
-            **{what: one.work[what] for what in machine_code.WORK},
+            **{what: one.work[what] for what in COUNTED},
         }
         for one in kernel.dispatches
     ]

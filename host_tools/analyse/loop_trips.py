@@ -25,7 +25,10 @@ _DECLARED = re.compile(
     r"(?:const\s+)?(?:(?:highp|mediump|lowp)\s+)?(?:int|bool|float|place_t)\s+(\w+\s*=.*)", re.DOTALL
 )
 _VECTOR = re.compile(r"ivec([234])\s+(\w+)\s*=\s*ivec\1\((\w+)(?:\.[xyzw]+)?\)$")  # of another's first parts
-_CHANGED = re.compile(r"(?:(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--|[-+*/]=|(=)(?!=)(.*)))", re.DOTALL)
+_PARTS = re.compile(r"ivec([234])\s+(\w+)\s*=\s*ivec\1\((.*)\)$", re.DOTALL)
+_CHANGED = re.compile(r"(?:(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--|([-+*/]?)=(?!=)(.*)))", re.DOTALL)
+_UNTIL = re.compile(r"\s*while\s*(?=\()")
+_BELOW = re.compile(r"(\w+)\s*<(?![<=])\s*(.+)$", re.DOTALL)
 _FOR = re.compile(r"(?:int\s+)?(\w+)\s*=\s*(.+?);\s*(\w+)\s*<\s*(.+?);\s*(.+)$", re.DOTALL)
 _RETURN = re.compile(r"\{?\s*return\s*;")
 _MOST_ITEMS, _MOST_LOOPS = 1 << 26, 14
@@ -54,6 +57,16 @@ class Trips:
     def count(self) -> int:
         """Work-items that compute."""
         return self.total(np.asarray(1))
+
+    def lanes(self, group: Sequence[int], wave: int) -> int:
+        """Lanes of the waves in which some work-item computes: a wave issues for all of its lanes. wave: its lanes."""
+        items = np.broadcast_to(self.items, self.shape)
+        x, y, z = group
+        padded = np.pad(items, [(0, -count % side) for count, side in zip(self.shape, (z, y, x))])
+        depth, height, width = (count // side for count, side in zip(padded.shape, (z, y, x)))
+        groups = padded.reshape(depth, z, height, y, width, x).transpose(0, 2, 4, 1, 3, 5).reshape(-1, x * y * z)
+        waves = np.pad(groups, [(0, 0), (0, -groups.shape[1] % wave)]).reshape(-1, wave)
+        return int(np.count_nonzero(waves.any(axis=1))) * wave
 
     def total(self, each: Any) -> int:
         """The sum over the work-items that compute."""
@@ -136,7 +149,7 @@ class _Scan:
             self._parentheses()
             self._body(TextLoop(None, False), loops)
         elif self._word("do"):
-            self._body(TextLoop(None, False), loops)
+            self._do(loops)
         elif self._word("if"):
             self._if(loops)
         else:
@@ -151,6 +164,53 @@ class _Scan:
             loop = self._counted(name, *found.group(2, 4, 5))
         self._body(loop, loops)
         self._names.pop(name, None)
+
+    def _do(self, loops: list[TextLoop]) -> None:
+        """`do { ... } while (n < end);`, where the block adds to n."""
+        end = self._end_of_block()
+        loop = TextLoop(None, False)
+        until = _UNTIL.match(self._text, end)
+        if until:
+            body, begin = self._text[self._at : end], self._at
+            self._at = until.end()
+            loop = self._counted_until(self._parentheses().strip(), body)
+            behind, self._at = self._at, begin
+            self._body(loop, loops)
+            self._at = behind
+        else:
+            self._body(loop, loops)
+
+    def _counted_until(self, condition: str, body: str) -> TextLoop:
+        below = _BELOW.match(condition)
+        if not below:
+            return TextLoop(None, False)
+        name, end = below[1], below[2]
+        changes = re.compile(rf"\b{name}\s*\+=\s*([^;]+);|\+\+\s*{name}\s*;|\b{name}\s*\+\+\s*;")
+        steps = [step or "1" for step in changes.findall(body)]
+        try:
+            if len(steps) != len(changes.findall(_outer(body))):  # some trips may not do it
+                raise NotKnown(name)
+            begin, by = self._value(name), sum(self._value(step) for step in steps)
+            if np.any(by <= 0):
+                raise NotKnown(name)
+            trips = np.maximum(1, -(-(self._value(end) - begin) // by))
+            for choice in self._choices:
+                trips = np.where(self._known(choice), trips, 0)
+        except NotKnown:
+            return TextLoop(None, False)
+        finally:
+            self._names.pop(name, None)
+        return TextLoop(trips, False)
+
+    def _end_of_block(self) -> int:
+        """Behind the braces that begin next."""
+        at, depth = self._text.find("{", self._at), 0
+        while 0 <= at < len(self._text):
+            depth += (self._text[at] == "{") - (self._text[at] == "}")
+            at += 1
+            if not depth:
+                return at
+        return len(self._text)
 
     def _counted(self, name: str, first: str, end: str, step: str) -> TextLoop:
         """Also gives the loop's variable a value."""
@@ -216,6 +276,11 @@ class _Scan:
             for letter in "xyzw"[: int(vector[1])]:
                 self._set(f"{vector[2]}.{letter}", f"{vector[3]}.{letter}")
             return
+        parts = _PARTS.match(text.strip())
+        if parts:
+            for letter, part in zip("xyzw", _split(parts[3])):
+                self._set(f"{parts[2]}.{letter}", part)
+            return
         declared = _DECLARED.match(text.strip())
         if declared:
             for one in _split(declared[1]):
@@ -226,7 +291,10 @@ class _Scan:
             return
         changed = _CHANGED.match(text.strip())
         if changed:
-            self._set(changed[1] or changed[2], changed[4] or "", self._choices)
+            name, op, by = changed[1] or changed[2], changed[3], changed[4] or ""
+            if op:  # within a loop it is another number in each trip
+                by = "" if self._depth else f"{name} {op} ({by})"
+            self._set(name, by, self._choices)
 
     def _set(self, name: str, expression: str, choices: Sequence[Any] = ()) -> None:
         """Where the choices let it. Forgets the name where the expression cannot be told; empty: it is not looked at."""
@@ -280,6 +348,14 @@ class _Scan:
         if not self._ends() and (self._text[self._at] == ";" or self._at == begin):
             self._at += 1
         return text
+
+
+def _outer(block: str) -> str:
+    """Without the blocks in it."""
+    inside = block.strip().removeprefix("{").removesuffix("}")
+    while (shorter := re.sub(r"\{[^{}]*\}", "", inside)) != inside:
+        inside = shorter
+    return inside
 
 
 def _split(text: str) -> list[str]:

@@ -14,7 +14,21 @@ _OF_OPENCL = re.compile(r"; CL prog (\d+/\d+): (.*)")
 _STATISTIC = re.compile(r"(\d+(?:\.\d+)?) ([^,]+)")
 _SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
 
-WORK = ("slots", "multiply_adds", "reads", "writes", "spilled")  # what is counted of instructions
+# What is counted of instructions. Texels are what is read and written through images: how many bytes one has, the
+# instruction does not tell.
+WORK = (
+    "slots",
+    "multiply_adds",
+    "half_slots",
+    "reads",
+    "writes",
+    "spilled",
+    "read_bytes",
+    "read_texels",
+    "written_bytes",
+    "written_texels",
+)
+_LANES = {"adreno": 64, "bifrost": 8, "valhall": 16}  # of a wave
 
 
 @dataclass(frozen=True)
@@ -35,6 +49,7 @@ class Compiled:
     spills: int  # instructions that write numbers to memory for want of registers
     fills: int  # that read them back
     loops: tuple[Loop, ...]  # the first is all that lies in no loop
+    lanes: int = 0  # of a wave
 
 
 def read(kind: Kind, words: str) -> Compiled | None:
@@ -50,7 +65,8 @@ def read(kind: Kind, words: str) -> Compiled | None:
     if any(name not in found for name in names):
         return None
     instructions, registers, threads, spills, fills = (found[name] for name in names)
-    return Compiled(instructions, registers, threads, spills, fills, loops)
+    lanes = _LANES[kind] * (2 if found.get("double_threadsize") else 1)
+    return Compiled(instructions, registers, threads, spills, fills, loops, lanes)
 
 
 def _statistics(words: str) -> dict[str, int] | None:
@@ -114,6 +130,11 @@ def _around(spans: Sequence[tuple[int, int]], inner: tuple[int, int]) -> int:
 
 _REPEAT, _PAUSE, _LABEL, _TO = (re.compile(p) for p in (r"\(rpt(\d)\)", r"\(nop(\d)\)", r"l(\d+):$", r"#l(\d+)"))
 _FLAGS = re.compile(r"^(?:\([^)]*\)\s*)+")
+_OF_BLOCK = re.compile(r"\.[usf](8|16|32)\.(\d)\b")  # ldib.b.untyped.1d.u32.4.imm
+_CELL, _COUNT = re.compile(r"\.[usf](8|16|32|64)\b"), re.compile(r",\s*(\d+)\s*$")  # ldg.f32 r0.x, g[r1.x], 4
+_NO_ARITHMETIC = ("nop", "end", "cov", "mov", "swz", "b", "j", "sh", "get", "bar")  # conversions, moves, jumps
+_MODIFIERS = re.compile(r"\([^)]*\)")
+_HALF, _WHOLE = re.compile(r"\bh[rc]\d"), re.compile(r"(?<![hua-z])[rc]\d+\.")
 
 
 def _adreno(words: str) -> _Code:
@@ -148,19 +169,45 @@ def _adreno_work(op: str, line: str) -> Counter[str]:
     work = Counter(slots=times + (int(pause[1]) if pause else 0))
     if op.startswith("mad.f"):
         work["multiply_adds"] = times
+        work["half_slots"] = times if _is_half(op, line) else 0
     elif op.startswith(("ldp", "stp")):
         work["spilled"] = times
-    elif op.startswith(("isam", "sam", "ldib", "ldg", "ldl")):
+    elif op.startswith(("isam", "sam", "gat", "ldib", "ldg", "ldl")):
         work["reads"] = times
+        work += _adreno_bytes(op, line, times, "read")
     elif op.startswith(("stib", "stg", "stl")):
         work["writes"] = times
+        work += _adreno_bytes(op, line, times, "written")
+    elif not op.startswith(_NO_ARITHMETIC):
+        work["half_slots"] = times if _is_half(op, line) else 0
     return work
+
+
+def _adreno_bytes(op: str, line: str, times: int, how: str) -> Counter[str]:
+    """Of global memory; what a group shares has none."""
+    if op.startswith(("ldl", "stl")):
+        return Counter()
+    typed = _OF_BLOCK.search(op)
+    if op.startswith(("isam", "sam", "gat")) or (op.startswith(("ldib", "stib")) and ".typed" in op):
+        return Counter({f"{how}_texels": times})
+    if typed:
+        return Counter({f"{how}_bytes": times * int(typed[1]) // 8 * int(typed[2])})
+    cell, count = _CELL.search(op), _COUNT.search(line)
+    return Counter({f"{how}_bytes": times * (int(cell[1]) // 8 if cell else 4) * (int(count[1]) if count else 1)})
+
+
+def _is_half(op: str, line: str) -> bool:
+    """Whether it computes in half registers alone, which the hardware does at twice the rate."""
+    operands = _MODIFIERS.sub("", line.partition(op)[2])
+    return bool(_HALF.search(operands)) and not _WHOLE.search(operands)
 
 
 # --- Mali
 
 _TARGET = re.compile(r"clause_(\d+)\s*$")
 _OFFSET = re.compile(r"offset:(-?\d+)\s*$")
+_BITS = re.compile(r"\.[iu](8|16|24|32|48|64|96|128)\b")
+_TEXELS = ("TEX", "LD_TEX", "LD_ATTR", "ST_CVT", "ST_TILE", "ST_TEX")
 _ZERO = re.compile(r"(?:#0|0x0)\.neg$|-0x0$")  # what a product adds
 
 
@@ -172,10 +219,22 @@ def _mali_work(op: str, line: str) -> Counter[str]:
     if ".tl" in op or "thread_local_pointer" in line:
         return Counter(spilled=1)
     if op.startswith(("TEX", "LOAD", "LD_")):
-        return Counter(reads=0 if op.endswith(".ubo") or "LD_PKA.i32" in op else 1)
+        if op.endswith(".ubo") or "LD_PKA.i32" in op:
+            return Counter()
+        return Counter(reads=1) + _mali_bytes(op, line, "read")
     if op.startswith(("STORE", "ST_")):
-        return Counter(writes=1)
+        return Counter(writes=1) + _mali_bytes(op, line, "written")
     return Counter()
+
+
+def _mali_bytes(op: str, line: str, how: str) -> Counter[str]:
+    """Of global memory; what a group shares has none."""
+    if ".wls" in op or "workgroup_local" in line:
+        return Counter()
+    cell = _BITS.search(op)
+    if cell and not op.startswith(_TEXELS):
+        return Counter({f"{how}_bytes": int(cell[1]) // 8})
+    return Counter({f"{how}_texels": 1})
 
 
 def _bifrost(words: str) -> _Code:

@@ -18,6 +18,7 @@ SUITES = ("trixie", "trixie-backports")
 PACKAGES_OF_MESA = ("mesa-drm-shim", "libegl-mesa0", "mesa-libgallium", "libgbm1")
 OTHER_PACKAGES = ("libegl1", "libgles2", "libc6", "libc6-dev", "libgcc-14-dev")
 INSTALL = "./inv analyse --install"
+OPENCL_DRIVER = "rusticl-26"  # of the table of drivers: the same Mesa
 QEMU = "qemu-aarch64-static"
 VERSION = "mesa_version"
 
@@ -140,7 +141,7 @@ def require(vendor: str, api: str = "gles") -> Tool:
 def _with_opencl(found: Installed) -> InstalledOpenCl:
     from host_tools.drivers import driver_table
 
-    entry = driver_table.find("rusticl-26").enter()
+    entry = driver_table.find(OPENCL_DRIVER).enter()
     return InstalledOpenCl(found.libraries / found.architecture.shim, found.version, entry.prefix, dict(entry.env))
 
 

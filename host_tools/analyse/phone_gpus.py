@@ -12,14 +12,14 @@ Kind = Literal["adreno", "bifrost", "valhall"]  # each has its own machine code
 class Gpu:
     """A phone's GPU, and how Mesa is told to take this machine for it."""
 
-    name: str  # also of its target in OpenGL ES: NAME-gles
+    name: str  # also of its target in OpenGL ES, NAME-gles, and of the phone in OpenCL (host_tools/request/phones)
     kind: Kind
     id: str  # for the pretended device: Adreno's number, Mali's product id in hexadecimal
     renderer: str  # how the driver's GL_RENDERER begins; another one means that Mesa did not know the id
 
-    def target(self, api: str) -> str:
-        """OpenCL's: what kernels depend on is the same for all Adreno GPUs."""
-        return f"{self.name}-gles" if api == "gles" else "adreno-640"
+    @property
+    def gles_target(self) -> str:
+        return f"{self.name}-gles"
 
     @property
     def vendor(self) -> str:

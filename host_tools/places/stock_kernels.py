@@ -1,7 +1,8 @@
-"""What TFLite's stock GPU delegate has OpenGL ES compute for a model on a phone's GPU, recorded without the phone.
+"""What TFLite's stock GPU delegate has a phone's GPU compute for a model, recorded without the phone.
 
-It runs once in Android's runtime on a JVM, on this machine's OpenGL ES, whose driver shows the names of the phone's: the
-delegate chooses its kernels by them. Limits, such as the largest group, are this machine's. What was recorded is kept.
+It runs once in Android's runtime on a JVM. In OpenGL ES on this machine's driver, which shows the names of the phone's: the
+delegate chooses its kernels by them; limits, such as the largest group, are this machine's. In OpenCL before a pretended
+driver, which has the phone's names and limits, and computes nothing. What was recorded is kept.
 """
 
 import gzip
@@ -10,10 +11,11 @@ import os
 import re
 import tempfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from host_tools.android_on_host import bionic
+from host_tools.android_on_host import bionic, pretended_opencl
 from host_tools.android_on_host.jvm import ABI, Machine
 from host_tools.base import digests, settings
 from host_tools.base.errors import RunFailed
@@ -23,33 +25,66 @@ from host_tools.places.on_jvm import Jvm, JvmAttempt
 from host_tools.places.place import Show
 from host_tools.record import run_folder
 from host_tools.record.spec import RunSpec
+from host_tools.request.phone import Phone
 
-NAME = "shipped-gles"
+GLES, OPENCL = "shipped-gles", "shipped-opencl"
 _REPLACED = re.compile(r"Replacing (\d+) out of (\d+) node\(s\) with delegate \(TfLiteGpuDelegateV2\)")
 _DRIVER = Path("/usr/lib/x86_64-linux-gnu/libEGL_mesa.so.0")  # another one may have other limits
+_LIBRARIES = "LD_LIBRARY_PATH"
 
 
 class Recorded(NamedTuple):
-    """An inference. calls: as bionic/gles.c writes them."""
+    """An inference. calls: as bionic/gles.c writes them, or pretended_opencl.c."""
 
     nodes: int  # that the delegate took
     all_nodes: int
     calls: bytes
 
 
+class _Peer(NamedTuple):
+    """How the delegate is run. environment: given a folder for files, and the Java process."""
+
+    name: str
+    is_known_by: list[str]  # what else decides what it asks for
+    environment: Callable[[Path, Path, Machine], dict[str, str]]
+    launch: bytes  # begins the line of a launch
+
+
 def record(spec: RunSpec, vendor: str, renderer: str, show: Show, library: Path | None = None) -> Recorded:
-    """spec: a run on the JVM beside NAME. vendor, renderer: GL_VENDOR and GL_RENDERER of the phone's driver.
+    """In OpenGL ES. spec: a run on the JVM beside GLES. vendor, renderer: GL_VENDOR and GL_RENDERER of the phone's driver.
 
     library: Quadra's, for Android x86_64; it is not started, but the runner is linked with it (default: built).
 
     ToolMissing: there is no Java. RunFailed: the delegate cannot run the model, or leaves all of it to the CPU.
     """
-    file = _file(spec, vendor, renderer)
+
+    def environment(folder: Path, calls: Path, machine: Machine) -> dict[str, str]:
+        shown = {"force_gl_vendor": vendor, "force_gl_renderer": renderer}
+        return {bionic.GLES_CALLS: str(calls), **shown, "MESA_SHADER_CACHE_DISABLE": "true"}
+
+    driver = digests.sha256_of(_DRIVER) if _DRIVER.exists() else ""
+    known = [driver, bionic.gles_digest(), vendor, renderer]
+    return _kept(_Peer(GLES, known, environment, b"\ndispatch "), spec, show, library)
+
+
+def record_opencl(spec: RunSpec, phone: Phone, show: Show, library: Path | None = None) -> Recorded:
+    """In OpenCL, on that phone. spec: a run on the JVM beside OPENCL. Otherwise as `record`."""
+
+    def environment(folder: Path, calls: Path, machine: Machine) -> dict[str, str]:
+        libraries = f"{pretended_opencl.library().parent}{os.pathsep}{machine.compat}"
+        return {**pretended_opencl.environment(phone.lines(), folder, calls), _LIBRARIES: libraries}
+
+    known = [pretended_opencl.digest(), phone.lines()]
+    return _kept(_Peer(OPENCL, known, environment, b"\nlaunch "), spec, show, library)
+
+
+def _kept(peer: _Peer, spec: RunSpec, show: Show, library: Path | None) -> Recorded:
+    file = _file(peer, spec)
     try:
         return _read(gzip.decompress(file.read_bytes()))
     except (OSError, EOFError, ValueError, zlib.error):  # whatever is wrong with it: it is made again
         pass
-    content = _made(spec, vendor, renderer, show, Jvm(library).delegate())
+    content = _made(peer, spec, show, Jvm(library).delegate())
     settings.make_folder(file.parent, "QUADRA_TOOLS_DIR")
     new = file.with_suffix(f".{os.getpid()}")
     new.write_bytes(gzip.compress(content, 1))
@@ -57,27 +92,21 @@ def record(spec: RunSpec, vendor: str, renderer: str, show: Show, library: Path 
     return _read(content)
 
 
-def _made(spec: RunSpec, vendor: str, renderer: str, show: Show, library: Path) -> bytes:
+def _made(peer: _Peer, spec: RunSpec, show: Show, library: Path) -> bytes:
     show("look for Java, Android's classes and TFLite's runtime")
     machine = Machine(library, shipped=True)
     with tempfile.TemporaryDirectory(prefix="quadra-stock-") as name:
-        calls = Path(name) / "calls"
-        environment = {
-            bionic.GLES_CALLS: str(calls),
-            "force_gl_vendor": vendor,
-            "force_gl_renderer": renderer,
-            "MESA_SHADER_CACHE_DISABLE": "true",
-        }
-        folder = Path(name) / "run"
+        calls, folder = Path(name) / "calls", Path(name) / "run"
+        environment = peer.environment(Path(name), calls, machine)
         folder.mkdir()
         run_folder.write_json(folder / RunSpec.FILE, spec.to_json())
         prepare.prepare(spec, folder)
-        JvmAttempt(folder, spec, show, machine, environment).work("cold", Path(name), [NAME])  # it runs the model once
+        JvmAttempt(folder, spec, show, machine, environment).work("cold", Path(name), [peer.name])  # it runs once
         replaced = _REPLACED.search((folder / "log.txt").read_text(encoding="utf-8", errors="replace"))
         recorded = calls.read_bytes() if calls.exists() else b""
-    if not replaced or b"\ndispatch " not in recorded:
-        came_back = "it took no node of the model" if not replaced else "it asked OpenGL ES for nothing"
-        advice = f"`./inv run {spec.model.name} --on jvm --peer {NAME}` shows how it runs"
+    if not replaced or peer.launch not in recorded:
+        came_back = "it took no node of the model" if not replaced else "it asked the GPU for nothing"
+        advice = f"`./inv run {spec.model.name} --on jvm --peer {peer.name}` shows how it runs"
         raise RunFailed(f"record the stock delegate's kernels for {spec.model.name}", came_back, advice)
     return f"{replaced[1]} {replaced[2]}\n".encode() + recorded
 
@@ -89,15 +118,8 @@ def _read(content: bytes) -> Recorded:
     return Recorded(int(taken), int(count), calls)
 
 
-def _file(spec: RunSpec, vendor: str, renderer: str) -> Path:
-    words = [
-        digests.sha256_of(stock_delegate.library(ABI)),
-        digests.sha256_of(_DRIVER) if _DRIVER.exists() else "",
-        bionic.gles_digest(),
-        spec.model.sha256,
-        spec.options.get("precision", ""),
-        vendor,
-        renderer,
-    ]
+def _file(peer: _Peer, spec: RunSpec) -> Path:
+    words = [peer.name, digests.sha256_of(stock_delegate.library(ABI)), *peer.is_known_by]
+    words += [spec.model.sha256, spec.options.get("precision", "")]
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()
     return settings.read().tools_dir / "stock_delegate" / f"{key}.gz"

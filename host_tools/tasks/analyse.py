@@ -2,7 +2,8 @@
 
 import json
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,25 @@ from host_tools.analyse import (
     figures_table,
     guard,
     mesa_packages,
+    opencl_text,
     phone_compilers,
     phone_gpus,
     recorded_calls,
+    recorded_opencl,
 )
 from host_tools.analyse.beside import Pair
 from host_tools.analyse.figures import Figures
 from host_tools.analyse.phone_gpus import GPUS, Gpu
+from host_tools.analyse.recorded_opencl import Recording
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed, Misuse, ToolMissing, not_written, require_clone
 from host_tools.base.progress import progress
 from host_tools.record import named_plans, schema
 from host_tools.record.checked_plan import Plan
-from host_tools.request import from_arguments, layer, model_facts, models
-from host_tools.tasks import plans
+from host_tools.request import from_arguments, layer, model_facts, models, phone
+from host_tools.tasks import drivers, plans
 
-STOCK_GLES = "shipped-gles"
+PEERS = {"shipped-gles": "gles", "shipped-opencl": "opencl"}  # whose kernels are in which API
 BACKENDS = ("gles", "opencl")
 # Ops that multiply and add: where a model's file does not say how often, its sum is not known.
 _PRODUCTS = {
@@ -57,11 +61,13 @@ class Question:
     nodes: list[tuple[str, int]]  # op and flops of each node; empty: not known
 
 
-def install(gpus: str, console: Console) -> None:
-    """gpus: those whose compilers to fetch; empty: all."""
+def install(gpus: str, console: Console, backend: str = "") -> None:
+    """gpus: those whose compilers to fetch; empty: all. backend: opencl brings OpenCL's, too."""
     wanted = dict.fromkeys(gpu.vendor for gpu in (phone_gpus.named(gpus) if gpus else GPUS))
     for one in mesa_packages.install(list(wanted)):
         console.print(f"Mesa {one.version}  {one.folder}", markup=False, soft_wrap=True)
+    if backend == "opencl":
+        drivers.fetch(drivers.named([phone_compilers.OPENCL_DRIVER]))
 
 
 def ask(word: str, gpus: str, precision: str, library: Path | None, backend: str = "gles") -> list[Figures]:
@@ -78,32 +84,53 @@ def ask(word: str, gpus: str, precision: str, library: Path | None, backend: str
     return found
 
 
-def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path | None) -> list[Pair]:
-    """words: models with commas between. peer: who else runs them; one is known. The models of a GPU follow each other."""
-    if peer != STOCK_GLES:
-        problem = f"{peer!r} is not {STOCK_GLES}: only OpenGL ES's kernels can be asked about"
-        raise Misuse("read --peer", problem, f"--peer {STOCK_GLES}")
+def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path | None, backend: str = "") -> list[Pair]:
+    """words: models with commas between. peer: who else runs them, one of PEERS; its API is both sides'. backend: says the
+    same, or is empty. The models of a GPU follow each other."""
+    api = PEERS.get(peer)
+    if api is None:
+        problem = f"{peer!r} is not one of {', '.join(PEERS)}: the stock delegate is who can be asked about"
+        raise Misuse("read --peer", problem, "give one of these")
+    if backend and backend != api:
+        other = next((name for name, of in PEERS.items() if of == backend), "")
+        problem = f"--backend {backend} beside {peer}, whose kernels are in {figures_table.API_TITLES[api]}"
+        raise Misuse("inv analyse --peer", problem, f"--peer {other}" if other else "omit --backend")
     names = [word.strip() for word in words.split(",") if word.strip()]
     strange = [name for name in names if not _is_model(name)]
     if strange or not names:
         problem = f"{strange[0] if strange else words!r} is not a model: the stock delegate runs models only"
         raise Misuse("inv analyse --peer", problem, "give models, with commas between: `inv models` lists them")
-    return [_pair(name, gpu, precision, library) for gpu in _chosen(gpus) for name in names]
+    return [_pair(name, peer, gpu, precision, library) for gpu in _chosen(gpus, api) for name in names]
 
 
-def _pair(name: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
+def _pair(name: str, peer: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
     require_clone("record the kernels of the stock delegate")
     from host_tools.places import stock_kernels
 
-    spec = from_arguments.make_spec(
-        name, backend="gles", precision=precision, place="jvm", repetitions=1, peers=(STOCK_GLES,)
-    )
+    api = PEERS[peer]
+    spec = from_arguments.make_spec(name, backend=api, precision=precision, place="jvm", repetitions=1, peers=(peer,))
     with progress(f"analyse {name} on the stock delegate") as show:
-        recorded = stock_kernels.record(spec, *gpu.shown, show)
-        launches = recorded_calls.launches(recorded.calls)
-        peer = figures.of_launches(gpu, launches, precision, show)
-    (ours,) = ask(name, gpu.name, precision, library)
-    return Pair(spec.model.name, ours, peer, recorded.nodes, recorded.all_nodes)
+        if api == "gles":
+            recorded = stock_kernels.record(spec, *gpu.shown, show)
+            calls = Recording(recorded_calls.launches(recorded.calls), None, [])
+        else:
+            recorded = stock_kernels.record_opencl(spec, phone.read(gpu.name), show)
+            calls = recorded_opencl.read(recorded.calls)
+        theirs = figures.of_launches(gpu, calls.launches, precision, show, api)
+        theirs.memory = calls.memory
+        direct = _without_samplers(gpu, calls, precision, show) if api == "opencl" else None
+    (ours,) = ask(name, gpu.name, precision, library, api)
+    return Pair(spec.model.name, ours, theirs, recorded.nodes, recorded.all_nodes, tuple(calls.refused), direct)
+
+
+def _without_samplers(gpu: Gpu, calls: Recording, precision: str, show: Callable[[str], None]) -> Figures | None:
+    """Where Mesa makes too much of reads with them: of halves, on Adreno."""
+    if gpu.kind != "adreno" or precision == "f32":
+        return None
+    launches = [replace(one, text=opencl_text.without_samplers(one.text)) for one in calls.launches]
+    found = figures.of_launches(gpu, launches, precision, show, "opencl")
+    found.memory = calls.memory
+    return found
 
 
 def _chosen(gpus: str, backend: str = "gles") -> list[Gpu]:
@@ -199,8 +226,12 @@ def _made(word: str, gpu: Gpu, precision: str, library: Path | None, backend: st
     model = models.find(word)
     facts = model_facts.read(model.path.read_bytes(), model.name)
     with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as folder:
+        target = gpu.gles_target
+        if backend == "opencl":
+            target = str(Path(folder) / f"{gpu.name}.json")
+            Path(target).write_text(json.dumps(phone.read(gpu.name).target()), encoding="utf-8")
         options = plans.Options(
-            target=gpu.target(backend), precision=precision, backend=backend, out=str(Path(folder) / "made.quadra")
+            target=target, precision=precision, backend=backend, out=str(Path(folder) / "made.quadra")
         )
         paths = plans.make(word, options, library)
         made = [named_plans.of_file(path).checked() for path in paths]

@@ -9,6 +9,7 @@ from host_tools.analyse import figures, phone_compilers
 from host_tools.analyse.phone_gpus import GPUS
 from host_tools.base import settings
 from host_tools.record.checked_plan import Arg, Dispatch, Kernel, Plan, Program
+from host_tools.request import phone
 from host_tools.request.from_arguments import TARGETS
 
 REAL = settings.read(dict(os.environ)).tools_dir  # before a test has its own
@@ -74,5 +75,6 @@ def test_a_text_that_is_refused_is_a_row_with_the_reason(installed):
 
 
 def test_each_gpu_has_its_target():
-    targets = {gpu.target(api) for gpu in GPUS for api in ("gles", "opencl")}
+    targets = [gpu.gles_target for gpu in GPUS]
     assert [target for target in targets if not (Path(TARGETS) / f"{target}.json").is_file()] == []
+    assert {gpu.name for gpu in GPUS} == {path.stem for path in phone.PHONES.glob("*.json")}

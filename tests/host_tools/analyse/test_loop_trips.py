@@ -147,7 +147,12 @@ def test_quotients_are_those_of_c():
         "while (a < n) { a += 1; }",
         "do { a += 1; } while (a < n);",
         "int end = int(read_src(0, 0, 0).x);\nfor (int i = 0; i < end; ++i) { }",
-        "int end = n;\nend += 1;\nfor (int i = 0; i < end; ++i) { }",
+        "do { a += b; if (a > 1.0) { s += 1; } } while (s < n);",
+        "int s = 0; do { if (a > 1.0) { s += 1; } } while (s < n);",
+        "int s = 0; do { s -= 1; } while (s < n);",
+        "int s = 0; do { s += 1; } while (s != n);",
+        "int s = 0; do { s += 1; } while (unknown < n);",
+        "int s = 0; do { s += unknown; } while (s < n);",
         "int end = n;\nif (unknown > 1) { end = 3; }\nfor (int i = 0; i < end; ++i) { }",
         "for (int i = 0; i != n; ++i) { }",
         "for (int i = 0; i < n / 0; ++i) { }",
@@ -157,6 +162,54 @@ def test_quotients_are_those_of_c():
 )
 def test_what_cannot_be_told_is_not_guessed(body):
     assert counts(body, [-1, 0], (4, 1, 1), n=5) == [4, None]
+
+
+@pytest.mark.parametrize(
+    ("body", "trips"),
+    [
+        ("int s = 0; do { a += b; s += 1; } while (s < n);", 5),
+        ("int s = 0; do { s += 1; a += b; ++s; } while (s < n);", 3),
+        ("int s = 9; do { s++; } while (s < n);", 1),  # once at least
+        ("int s = GLOBAL_X; do { { a += b; } s += m; } while (s < n);", (3 + 2 + 2 + 1) / 4),
+        ("if (n > 3) { int s = 0; do { s += 1; } while (s < n); }", 5),
+        ("if (n > 7) { int s = 0; do { s += 1; } while (s < n); }", 0),
+        ("int end = n; end += 1; for (int i = 0; i < end; ++i) { }", 6),
+        ("int end = n; end *= m - 1; for (int i = 0; i < end; ++i) { }", 5),
+        ("int end = n; end *= m; end -= 3; for (int i = 0; i < end; ++i) { }", 7),
+    ],
+)
+def test_blocks_that_run_before_their_condition_and_numbers_that_change(body, trips):
+    assert counts(body, [-1, 0], (4, 1, 1), n=5, m=2) == [4, 4 * trips]
+
+
+def test_a_block_before_its_condition_may_lie_in_a_loop_and_hold_one():
+    body = "for (int y = 0; y < m; ++y) { int s = 0; do { for (int k = 0; k < n; ++k) { } s += 1; } while (s < 3); }"
+    assert counts(body, [-1, 0, 1, 2], (1, 1, 1), n=5, m=2) == [1, 2, 6, 30]
+
+
+def test_what_a_loop_changes_is_not_known_in_it():
+    body = "int end = n; for (int i = 0; i < m; ++i) { end += 1; for (int k = 0; k < end; ++k) { } }"
+    assert counts(body, [-1, 0, 1], (1, 1, 1), n=5, m=2) == [1, 2, None]
+
+
+@pytest.mark.parametrize(
+    ("shape", "group", "wave", "width", "lanes"),
+    [
+        ((16, 4, 1), (16, 4, 1), 64, 16, 64),
+        ((16, 4, 1), (16, 4, 1), 64, 1, 64),  # one column of the wave
+        ((16, 4, 1), (8, 4, 1), 64, 16, 128),  # groups of half a wave
+        ((16, 4, 1), (16, 4, 1), 16, 3, 64),  # each row is a wave
+        ((16, 4, 1), (4, 4, 1), 16, 3, 16),  # three of four groups are beyond the edge
+        ((16, 4, 1), (16, 4, 1), 64, 0, 0),
+        ((20, 4, 3), (16, 4, 1), 64, 20, 6 * 64),
+        ((16, 4, 2), (4, 2, 2), 8, 4, 2 * 2 * 8),
+    ],
+)
+def test_lanes_of_started_waves(shape, group, wave, width, lanes):
+    one = dispatch(shape, group, w=width)
+    trips = loop_trips.of(text("if (GLOBAL_X >= w) { return; }", "w"), one)
+    assert trips.count == min(width, shape[0]) * shape[1] * shape[2]
+    assert trips.lanes(one.local, wave) == lanes
 
 
 def test_texts_of_others_give_names_to_places_and_step_several_variables():

@@ -93,6 +93,64 @@ def test_spills_are_told_from_reads(kind, old, new):
     assert of(kind, _WORDS[kind].replace(old, new)).loops[2].work["spilled"] == 1
 
 
+@pytest.mark.parametrize(
+    ("instruction", "counts"),
+    [
+        ("ldg.u32 r1.y, g[r2.x+16], 4", {"reads": 1, "read_bytes": 16}),
+        ("(sy)ldg.u16 hr1.y, g[r2.x], 4", {"reads": 1, "read_bytes": 8}),
+        ("ldg.f32 r1.y, g[r2.x]", {"reads": 1, "read_bytes": 4}),
+        ("ldib.b.untyped.1d.u32.4.imm.base0 r1.x, r2.x, 3", {"reads": 1, "read_bytes": 16}),
+        ("ldib.b.typed.2d.f16.4.imm.base0 hr1.x, r2.x, 32", {"reads": 1, "read_texels": 1}),
+        ("(rpt1)isam.1d (f16)(xyzw)hr0.x, r3.w, s#0, t#0", {"reads": 2, "read_texels": 2, "slots": 2}),
+        ("saml (f32)(xyzw)r0.x, r3.w, r4.x, s#0, t#0", {"reads": 1, "read_texels": 1}),
+        ("stib.b.typed.2d.f32.4.imm.base0 r1.x, r2.x, 32", {"writes": 1, "written_texels": 1}),
+        ("stg.u32 g[r2.x], r1.x, 2", {"writes": 1, "written_bytes": 8}),
+        ("ldl.u32 r1.x, l[r2.x], 1", {"reads": 1}),
+        ("stl.u32 l[r2.x], r1.x, 1", {"writes": 1}),
+        ("ldp.u32 r1.x, p[r2.x], 1", {"spilled": 1}),
+        ("(nop3) mad.f16 hr1.x, hr2.x, hc0.y, hr1.x", {"multiply_adds": 1, "half_slots": 1, "slots": 4}),
+        ("(rpt3)mad.f16 hr1.x, (r)hr2.x, hr3.y, (r)hr1.x", {"multiply_adds": 4, "half_slots": 4, "slots": 4}),
+        ("mad.f32 r1.x, r2.x, c0.y, r1.x", {"multiply_adds": 1}),
+        ("add.f hr1.x, hr2.x, (neg)hr3.x", {"half_slots": 1}),
+        ("add.f r1.x, r2.x, r3.x", {}),
+        ("cmps.s.lt p0.x, hr1.x, r2.x", {}),  # one is whole
+        ("cov.f32f16 hr1.x, r2.x", {}),
+        ("mov.f16f16 hr1.x, hr2.x", {}),
+    ],
+)
+def test_what_an_instruction_of_adrenos_moves_and_computes_in_half(instruction, counts):
+    op = machine_code._FLAGS.sub("", instruction).split()[0]
+    found = machine_code._adreno_work(op, instruction)
+    assert {what: count for what, count in found.items() if count} == {"slots": 1, **counts}
+
+
+@pytest.mark.parametrize(
+    ("instruction", "counts"),
+    [
+        ("LD_PKA.i128.unsigned.slot0 @r8:r9:r10:r11, r8^, r7^", {"reads": 1, "read_bytes": 16}),
+        ("LOAD.i64.unsigned.slot0 @r0:r1, r8^, offset:0", {"reads": 1, "read_bytes": 8}),
+        ("LD_TEX.f32.slot1 @r0:r1:r2:r3, r1^", {"reads": 1, "read_texels": 1}),
+        ("STORE.i96.slot0 @r0:r1:r2, r8^", {"writes": 1, "written_bytes": 12}),
+        ("ST_CVT.slot0 @r0:r1:r2:r3, r8^", {"writes": 1, "written_texels": 1}),
+        ("LOAD.i32.wls t0, r1", {"reads": 1}),
+        ("LOAD.i32.ubo t0, r1", {}),
+    ],
+)
+def test_what_an_instruction_of_malis_moves(instruction, counts):
+    assert dict(machine_code._mali_work(instruction.split()[0], instruction)) == counts
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [("adreno", 64), ("bifrost", 8), ("valhall", 16)])
+def test_lanes_of_a_wave(kind, lanes):
+    assert of(kind).lanes == lanes
+
+
+def test_adrenos_wave_may_be_twice_as_wide():
+    words = _WORDS["adreno_opencl"]
+    assert of("adreno", words.replace("1 double_threadsize", "0 double_threadsize")).lanes == 64
+    assert of("adreno", words.replace("0 double_threadsize", "1 double_threadsize")).lanes == 128
+
+
 @pytest.mark.parametrize("kind", ["adreno", "bifrost", "valhall"])
 @pytest.mark.parametrize("words", ["", "said: 12 cows\n", "said: CL shader: 3 inst\n"])
 def test_other_words_are_not_read(kind, words):

@@ -70,6 +70,7 @@ def test_a_kernel_without_machine_code_is_a_row_with_the_reason(says, said, reas
     found = of()
     assert reason in shown(found, capsys) and not found.is_complete
     assert figures.to_json(found)["kernels"][0]["failure"] == found.kernels[0].failure
+    assert [(one.items, one.is_complete) for one in found.kernels[0].dispatches] == [(21, False)]
 
 
 def test_dispatches_of_one_text_are_one_kernel(says):
@@ -118,7 +119,10 @@ def test_a_models_arithmetic_is_not_known_where_its_file_lacks_a_shape():
         (["analyse", "latest"], "analyse --install"),
         (["analyse", "m.tflite", "--peer", "shipped-gles"], "analyse --install"),
         (["analyse", "latest", "--peer", "shipped-gles"], "'latest' is not a model"),
-        (["analyse", "m.tflite", "--peer", "xnnpack"], "'xnnpack' is not shipped-gles"),
+        (["analyse", "m.tflite", "--peer", "shipped-opencl"], "analyse --install"),
+        (["analyse", "m.tflite", "--peer", "xnnpack"], "'xnnpack' is not one of shipped-gles, shipped-opencl"),
+        (["analyse", "m.tflite", "--peer", "shipped-gles", "--backend", "opencl"], "next: --peer shipped-opencl"),
+        (["analyse", "m.tflite", "--peer", "shipped-opencl", "--backend", "gles"], "next: --peer shipped-gles"),
     ],
 )
 def test_what_cannot_be_done_is_told(words, sentence, tmp_path, monkeypatch, capsys):
@@ -134,6 +138,15 @@ def test_malis_compiler_is_not_asked_about_opencl(tmp_path, monkeypatch, capsys)
         assert command_line.main(["analyse", *words, "--gpu", "mali-g610"]) == 73
         said = capsys.readouterr().err
         assert "compiler for Mali GPUs about OpenCL" in said and "--backend gles" in said
+
+
+def test_opencls_compiler_is_fetched_where_it_is_asked_for(monkeypatch):
+    fetched = []
+    monkeypatch.setattr(analyse.mesa_packages, "install", lambda vendors: fetched.extend(vendors) or [])
+    monkeypatch.setattr(analyse.drivers, "fetch", lambda rows: fetched.extend(row.name for row in rows))
+    assert command_line.main(["analyse", "--install", "--gpu", "adreno-740"]) == 0 and fetched == ["adreno"]
+    assert command_line.main(["analyse", "--install", "--gpu", "mali-g76", "--backend", "opencl"]) == 0
+    assert fetched == ["adreno", "mali", "rusticl-26"]
 
 
 def test_an_unknown_backend_is_refused(capsys):
@@ -161,7 +174,7 @@ def test_a_models_convolution_and_a_plan_of_it(library, tmp_path, monkeypatch, c
     if opencl == 0:  # else Rusticl is not installed
         assert "adreno-740, OpenCL, f32" in capsys.readouterr().out
         for one in json.loads(figures_file.read_text()):
-            assert one["complete"] and (one["api"], one["target"]) == ("opencl", "adreno-640")
+            assert one["complete"] and (one["api"], one["target"]) == ("opencl", one["gpu"])
             assert one["model_multiply_adds"] == one["executed"]["multiply_adds"]
     else:
         assert opencl == 73 and "drivers --fetch rusticl-26" in capsys.readouterr().err
