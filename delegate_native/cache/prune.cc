@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/base/lean/mutex.h"
@@ -84,7 +85,7 @@ class Folder {
       const auto oldest =
           std::min_element(idle_.begin(), idle_.end(),
                            [](const KeptFile& a, const KeptFile& b) { return a.used < b.used; });
-      const KeptFile file = *oldest;
+      const KeptFile file = std::move(*oldest);
       idle_.erase(oldest);
       const std::vector<WeightsAt> its = needed_.empty() || !EndsWith(file.path, kEnding)
                                              ? std::vector<WeightsAt>()

@@ -122,7 +122,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("count", static_cast<float>(pixels) * static_cast<float>(size));
   desc.Int("size", size);
   desc.Int("chunk_s", chunk);
-  desc.trips = 3 * int64_t{chunk} * CeilDiv(pixels, shared ? kShared : 1) + 2 * groups * kShared;
+  desc.trips =
+      3 * int64_t{chunk} * CeilDiv(pixels, shared ? kShared : 1) + int64_t{2} * groups * kShared;
   const std::string body = Body(shared, rows, groups);
   if (shared) {
     desc.shared.push_back({"part", "sum_t", kShared});

@@ -238,7 +238,7 @@ class Writer {
     for (size_t i = axes.size(); i-- > 0;) {
       const std::string size = Format("count_%zu", i);
       desc_.Int(size, SizeOf(updates_, axes[i]));
-      PlaceOf(axes[i]) = i > 0 ? rest + " % " + size : rest;
+      PlaceOf(axes[i]) = i > 0 ? Format("%s %% %s", rest.c_str(), size.c_str()) : rest;
       rest += " / " + size;
     }
   }
@@ -264,7 +264,8 @@ class Writer {
       } else if (!covers) {
         const std::string name = Format("size_%d", axis);
         desc_.Int(name, size);
-        inside_ += (inside_.empty() ? "" : " && ") + place + " >= 0 && " + place + " < " + name;
+        if (!inside_.empty()) inside_ += " && ";
+        inside_ += Format("%s >= 0 && %s < %s", place.c_str(), place.c_str(), name.c_str());
       }
       if (window >= 0) PlaceOf(window) = place;
     }
