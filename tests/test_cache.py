@@ -21,6 +21,7 @@ from tests import cpu, faults
 from tests.delegate import UNOPTIMISED, Quadra, environment, options
 from tests.host_tools.record import cache_files
 from tests.model_builder import Model
+from tests.vectors.composites import SHAPE, composite, rms_norm
 
 BACKENDS = ["opencl", "gles"]
 # The drivers' own caches would hide ours.
@@ -461,6 +462,37 @@ def test_a_second_start_judges_nothing(library, tmp_path, make, backend):
     assert [a.tobytes() for a in first.outputs[0]] == [a.tobytes() for a in second.outputs[0]]
 
 
+def of_composites(factor: float = 0.5, epsilon: float = 1e-6, then: str = "TANH") -> bytes:
+    """One is computed by its name, the other is in a third, and multiplies by `factor`."""
+    m, outer, inner = Model(), Model(), Model()
+    x = m.input(SHAPE)
+    normed = composite(m, [x, np.ones(SHAPE[-1:], np.float32)], SHAPE, 1, epsilon=epsilon)
+    m.output(composite(m, [normed], SHAPE, 2, "outer"))
+    outer.output(outer.unary(then, composite(outer, [outer.input(SHAPE)], SHAPE, 3, "inner")))
+    inner.output(inner.mul(inner.input(SHAPE), np.full(SHAPE[-1:], factor, np.float32)))
+    return m.bytes(rms_norm(), outer, inner)
+
+
+def expected_of_composites(x: np.ndarray, factor: float = 0.5, epsilon: float = 1e-6, then: str = "TANH") -> np.ndarray:
+    normed = x / np.sqrt(np.mean(x.astype(np.float64) ** 2, -1, keepdims=True) + epsilon)
+    return {"TANH": np.tanh, "RELU": lambda y: np.maximum(y, 0)}[then](normed * factor)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_verdicts_of_composites_are_kept_with_what_these_stand_for(library, tmp_path, backend):
+    """A decomposition's constants and nodes, and a composite's attributes, are a part of the model."""
+    x = np.random.default_rng(5).normal(size=SHAPE).astype(np.float32)
+    others = {}, {"factor": 0.25}, {"epsilon": 3.0}, {"then": "RELU"}
+    for again in (False, True):
+        for other in others:
+            outcome, said = start(library, tmp_path, of_composites(**other), x, backend=backend)
+            assert judged(outcome) == [not again] and said == ("hit" if again else "miss: none is kept; saved")
+            assert not outcome.on_cpu(), outcome.on_cpu()
+            ((got,),) = outcome.outputs
+            assert np.abs(got - expected_of_composites(x, **other)).max() <= 1e-5
+    assert len(list(tmp_path.glob("*.verdicts"))) == len(others)
+
+
 def test_a_start_from_the_cache_can_be_resized(library, tmp_path, quadra):
     """The graph, which such a start did without, is imported when a size asks for another plan."""
     given = options(serialization_dir=str(tmp_path))
@@ -471,6 +503,18 @@ def test_a_start_from_the_cache_can_be_resized(library, tmp_path, quadra):
         for got, feed in zip(outcome.outputs, (FEED, wide, FEED), strict=True):
             replace(outcome, outputs=[got]).check(cpu.run(raw, [feed]), everything_on_gpu=False)
         assert not any(judged(outcome)), "what was recalled was judged"
+
+
+def test_a_start_from_the_cache_with_composites_can_be_resized(library, tmp_path, quadra):
+    given = options(serialization_dir=str(tmp_path))
+    x = np.random.default_rng(5).normal(size=SHAPE).astype(np.float32)
+    wide = np.concatenate([x, x], axis=2)
+    quadra.run(of_composites(), [x], **given)
+    outcome = quadra.run(of_composites(), [x], [wide], [x], **given)
+    assert not outcome.error, outcome.error
+    for (got,), feed in zip(outcome.outputs, (x, wide, x), strict=True):
+        assert np.abs(got - expected_of_composites(feed)).max() <= 1e-5
+    assert not any(judged(outcome)), "what was recalled was judged"
 
 
 def test_parameters_and_options_are_a_part_of_what_was_judged(library, tmp_path, quadra):

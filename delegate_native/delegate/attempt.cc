@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
-#include "delegate_native/delegate/kept_verdicts.h"
 #include "delegate_native/delegate/worthwhile.h"
 
 namespace quadra {
@@ -51,7 +50,7 @@ class Trial {
   std::string VerdictsKey() const {
     // Files in dump_dir begin with the graph, which needs an import.
     if (!cache_.is_on() || !options_.dump_dir.empty()) return "";
-    const std::string hash = HashOfModel(*context_, model_);
+    const std::string hash = HashOfModel(context_, model_, subgraph_.constants);
     if (hash.empty()) return "";
     const std::string options = ToText(options_) + (subgraph_.is_called ? "\ncalled" : "");
     return ModelCache::KeyOfVerdicts(hash, options, NameOf(precision_), gpu_.target,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "delegate_native/delegate/backends.h"
+#include "delegate_native/delegate/kept_verdicts.h"
 #include "delegate_native/delegate/options.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
@@ -29,8 +30,9 @@ struct Attempt {
 struct SubgraphView {
   TfLiteContext* context;
   std::shared_ptr<ModelNodes> model;
-  bool is_called;          // a node runs it, maybe again and again
-  size_t first_partition;  // the number of its first partition among those of all subgraphs
+  bool is_called;             // a node runs it, maybe again and again
+  size_t first_partition;     // the number of its first partition among those of all subgraphs
+  ConstantHashes* constants;  // of the model
 };
 
 // For a partition without dumps.

@@ -123,6 +123,7 @@ Applied* Delegate::Begin(int subgraph) {
     applied_.clear();
     backend_notes_.clear();
     calls_ = Calls();
+    constants_ = ConstantHashes();
     maker_.reset();
   } else {
     begun.first_partition =
@@ -162,7 +163,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   Applied* applied = Begin(index);
   if (index == 0 && HasSeveralSubgraphs(context)) calls_ = Calls(context);
   const SubgraphView subgraph{context, std::make_shared<ModelNodes>(), calls_.IsCalled(index),
-                              applied->first_partition};
+                              applied->first_partition, &constants_};
   QUADRA_RETURN_IF_ERROR(ReadModel(context, subgraph.model.get()));
   variable_users_.See(context, *subgraph.model, &c_delegate_);
   Resources::Return(context, *subgraph.model, &kept_variables_);

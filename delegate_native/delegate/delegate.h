@@ -85,6 +85,7 @@ class Delegate {
   std::vector<Candidate> candidates_;
   std::vector<std::string> backend_notes_;  // why a backend was passed over
   Calls calls_;
+  ConstantHashes constants_;
   VariableUsers variable_users_;
   // They are of partitions that an interpreter may have undone.
   DeviceVariables kept_variables_;

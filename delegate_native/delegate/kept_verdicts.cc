@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "delegate_native/base/content_hash.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/builtin_params.h"
 #include "delegate_native/tflite/tensor_info.h"
@@ -20,6 +19,32 @@ void AddArray(const Array* array, ContentHash* hash) {
 
 void AddText(const char* text, ContentHash* hash) { hash->Add(text, text ? strlen(text) : 0); }
 
+bool IsComposite(const ModelNodes::Entry& entry) {
+  return entry.registration->builtin_code == kTfLiteBuiltinStablehloComposite;
+}
+
+// Whether the import of a node reads another subgraph.
+bool ReadsSubgraph(const ModelNodes::Entry& entry) {
+  return IsComposite(entry) ||
+         entry.registration->builtin_code == kTfLiteBuiltinStablehloScatter;
+}
+
+void AddParams(const ModelNodes::Entry& entry, ContentHash* hash) {
+  const TfLiteNode& node = *entry.node;
+  if (IsComposite(entry)) {
+    const auto* params = static_cast<const TfLiteStablehloCompositeParams*>(node.builtin_data);
+    if (!params) return;
+    AddText(params->name, hash);
+    hash->Add(params->subgraph_index);
+    hash->Add(params->version);
+    hash->Add(params->attributes, params->attributes ? params->attributes_size : 0);
+    return;
+  }
+  const TfLiteRegistration& registration = *entry.registration;
+  const Op* op = FindOpFor(registration.builtin_code, registration.custom_name);
+  hash->Add(node.builtin_data, op && node.builtin_data ? op->params_bytes : 0);
+}
+
 void AddNode(const ModelNodes::Entry& entry, ContentHash* hash) {
   const TfLiteNode& node = *entry.node;
   const TfLiteRegistration& registration = *entry.registration;
@@ -32,8 +57,7 @@ void AddNode(const ModelNodes::Entry& entry, ContentHash* hash) {
   for (const TfLiteIntArray* list : {node.inputs, node.outputs, node.intermediates}) {
     AddArray(list, hash);
   }
-  const Op* op = FindOpFor(registration.builtin_code, registration.custom_name);
-  hash->Add(node.builtin_data, op && node.builtin_data ? op->params_bytes : 0);
+  AddParams(entry, hash);
   const int custom = node.custom_initial_data ? node.custom_initial_data_size : 0;
   hash->Add(node.custom_initial_data, static_cast<size_t>(std::max(custom, 0)));
 }
@@ -51,7 +75,7 @@ void AddQuantization(const TfLiteQuantization& quantization, ContentHash* hash) 
   }
 }
 
-void AddTensor(const TfLiteTensor& tensor, ContentHash* hash) {
+void AddTensor(const TfLiteTensor& tensor, ConstantHashes* constants, ContentHash* hash) {
   const bool is_constant =
       tensor.allocation_type == kTfLiteMmapRo || tensor.allocation_type == kTfLitePersistentRo;
   const bool is_known = is_constant && tensor.data;
@@ -60,7 +84,11 @@ void AddTensor(const TfLiteTensor& tensor, ContentHash* hash) {
   AddText(tensor.name, hash);
   AddArray(tensor.dims, hash);
   AddQuantization(tensor.quantization, hash);
-  hash->Add(tensor.data, is_known ? tensor.bytes : 0);
+  if (is_known && tensor.allocation_type == kTfLiteMmapRo) {
+    constants->Add(tensor.data, tensor.bytes, hash);
+  } else {
+    hash->Add(tensor.data, is_known ? tensor.bytes : 0);
+  }
   if (!tensor.sparsity) return;
   AddArray(tensor.sparsity->traversal_order, hash);
   AddArray(tensor.sparsity->block_map, hash);
@@ -72,6 +100,53 @@ void AddTensor(const TfLiteTensor& tensor, ContentHash* hash) {
     AddArray(dimension.array_indices, hash);
   }
 }
+
+class ModelHash {
+ public:
+  explicit ModelHash(ConstantHashes* constants) : constants_(constants) {}
+
+  // False: a subgraph that a node needs cannot be read.
+  bool Add(TfLiteContext* context, const ModelNodes& model) {
+    outer_.push_back(context);
+    bool is_whole = true;
+    for (const ModelNodes::Entry& entry : model.entries) {
+      AddNode(entry, &hash_);
+      is_whole = is_whole && (!ReadsSubgraph(entry) || AddCalled(context, entry));
+    }
+    for (const std::vector<int>* list : {&model.plan, &model.outputs}) {
+      hash_.Add(list->data(), list->size() * sizeof(int));
+    }
+    for (size_t i = 0; i < context->tensors_size; ++i) {
+      AddTensor(context->tensors[i], constants_, &hash_);
+    }
+    outer_.pop_back();
+    return is_whole;
+  }
+  std::string hex() const { return hash_.hex(); }
+
+ private:
+  // Once: nodes have the number of what they call.
+  bool AddCalled(TfLiteContext* context, const ModelNodes::Entry& entry) {
+    for (int index : SubgraphsOf(entry)) {
+      if (std::find(seen_.begin(), seen_.end(), index) != seen_.end()) continue;
+      seen_.push_back(index);
+      TfLiteContext* called = nullptr;
+      if (context->AcquireSubgraphContext(context, index, &called) != kTfLiteOk) return false;
+      // One that is a part of itself stays as it is.
+      if (std::find(outer_.begin(), outer_.end(), called) != outer_.end()) return false;
+      ModelNodes model;
+      const bool is_whole = ReadCalled(called, &model).ok() && Add(called, model);
+      context->ReleaseSubgraphContext(context, index);
+      if (!is_whole) return false;
+    }
+    return true;
+  }
+
+  ConstantHashes* const constants_;
+  ContentHash hash_;
+  std::vector<const TfLiteContext*> outer_;
+  std::vector<int> seen_;
+};
 
 Status Misfit() { return Unsupported("they do not fit the model"); }
 
@@ -100,21 +175,25 @@ void Assign(const flatbuffers::Vector<int32_t>& from, std::vector<int>* to) {
 
 }  // namespace
 
-std::string HashOfModel(const TfLiteContext& context, const ModelNodes& model) {
-  ContentHash hash;
-  for (size_t i = 0; i < model.plan.size(); ++i) {
-    const ModelNodes::Entry& entry = model.entries[i];
-    const int builtin = entry.registration->builtin_code;
-    if (builtin == kTfLiteBuiltinStablehloComposite || builtin == kTfLiteBuiltinStablehloScatter) {
-      return "";  // its import reads another subgraph
-    }
-    AddNode(entry, &hash);
+void ConstantHashes::Add(const void* data, size_t bytes, ContentHash* hash) {
+  constexpr size_t kLarge = 1 << 12;
+  if (bytes < kLarge) return hash->Add(data, bytes);
+  auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& one) {
+    return one.data == data && one.bytes == bytes;
+  });
+  if (known == known_.end()) {
+    ContentHash own;
+    own.Add(data, bytes);
+    known = known_.insert(known_.end(), {data, bytes, own.low(), own.high()});
   }
-  for (const std::vector<int>* list : {&model.plan, &model.outputs}) {
-    hash.Add(list->data(), list->size() * sizeof(int));
-  }
-  for (size_t i = 0; i < context.tensors_size; ++i) AddTensor(context.tensors[i], &hash);
-  return hash.hex();
+  const uint64_t content[] = {known->low, known->high};
+  hash->Add(content, sizeof(content));
+}
+
+std::string HashOfModel(TfLiteContext* context, const ModelNodes& model,
+                        ConstantHashes* constants) {
+  ModelHash hash(constants);
+  return hash.Add(context, model) ? hash.hex() : "";
 }
 
 void SaveVerdicts(const ModelCache& cache, const std::string& key,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/content_hash.h"
 #include "delegate_native/cache/model_cache.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
@@ -14,10 +15,25 @@
 
 namespace quadra {
 
+// The hashes of a model's large constants, as its file has them: signatures share these, and each
+// backend asks.
+class ConstantHashes {
+ public:
+  void Add(const void* data, size_t bytes, ContentHash* hash);
+
+ private:
+  struct Known {
+    const void* data;
+    size_t bytes;
+    uint64_t low, high;
+  };
+  std::vector<Known> known_;
+};
+
 // The hash of all that verdicts and partitions are made from: nodes with their parameters, tensors,
-// and the numbers of constants. Empty where a node stands for another subgraph: that is not looked
-// into.
-std::string HashOfModel(const TfLiteContext& context, const ModelNodes& model);
+// and the numbers of constants; so too those of the subgraphs that composites stand for. Empty:
+// one of these cannot be read.
+std::string HashOfModel(TfLiteContext* context, const ModelNodes& model, ConstantHashes* constants);
 
 // A file that cannot be written is none.
 void SaveVerdicts(const ModelCache& cache, const std::string& key,
