@@ -25,8 +25,7 @@ bool IsComposite(const ModelNodes::Entry& entry) {
 
 // Whether the import of a node reads another subgraph.
 bool ReadsSubgraph(const ModelNodes::Entry& entry) {
-  return IsComposite(entry) ||
-         entry.registration->builtin_code == kTfLiteBuiltinStablehloScatter;
+  return IsComposite(entry) || entry.registration->builtin_code == kTfLiteBuiltinStablehloScatter;
 }
 
 void AddParams(const ModelNodes::Entry& entry, ContentHash* hash) {
