@@ -198,16 +198,24 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 constexpr const char* kBody = QUADRA_TEXT(R"($number v = read_src(x, y, s);
-int batch = s / dst_s;
-int first = (s - batch * dst_s) * 4;
+int b = s / dst_s;
+int first = (s - b * dst_s) * 4;
 for (int m = 0; m < vectors; ++m) {
-${starts}if ($inside) {
-$if(whole) num4 u = read_updates($x, $y, ($b) * updates_s + s - batch * dst_s);
+int rest = m;
+$for(i, 4)
+int in_${i:b,y,x,c} = 0;
+int at_${i:b,y,x,c} = 0;
+$end
+bool inside = true;
+${places}if (inside) {
+$if(whole) num4 u = read_updates(in_x, in_y, in_b * updates_s + s - b * dst_s);
 $if(!whole)
 num4 u = $neutral;
 for (int i = 0; i < 4; ++i) {
-int c = first + i$begin;
-if (c >= 0 && c < size_c) { u = num_with_lane(u, i, num_lane(read_updates($x, $y, ($b) * updates_s + ($c) / 4), ($c) % 4)); }
+int c = first + i - at_c;
+if (c >= 0 && c < size_c) {
+${channel}u = num_with_lane(u, i, num_lane(read_updates(in_x, in_y, in_b * updates_s + in_c / 4), in_c % 4));
+}
 }
 $end
 $combine
@@ -215,108 +223,77 @@ $combine
 }
 write_dst(v, x, y, s);
 )");
+// An axis of the updates, `in_$to`, that counts vectors.
+constexpr const char* kVector = QUADRA_TEXT("in_$to = rest % count_$to; rest /= count_$to;\n");
+// An axis of the tensor: where the window begins there, bounded, so that differences to places have
+// 32 bits; and where in the window a result lies.
+constexpr const char* kWindow = QUADRA_TEXT(R"(
+$if(indexed) at_$axis = clamp(int_lane(read_indices(m, 0, ${i/4}), ${i%4}), -1073741824, 1073741824);
+$if(!channels)
+$if(window) in_$to = $axis - at_$axis;
+inside = inside && $axis - at_$axis >= 0 && $axis - at_$axis < size_$axis;
+$end
+)");
 
-// Where a window begins along an axis: bounded, so that differences to places have 32 bits.
-constexpr const char* kStart = QUADRA_TEXT(
-    "int $start = clamp(int_lane(read_indices(m, 0, ${i/4}), ${i%4}), -1073741824, 1073741824);\n");
+const char* const kAxes[] = {"b", "y", "x", "c"};
+const char* NameOfAxis(const Value& value, int axis) { return kAxes[4 - value.rank + axis]; }
 
-// The text of a node: where its updates are read, and which of them.
-class Writer {
- public:
-  Writer(const Graph& graph, const Node& node, KernelDesc* desc)
-      : whole_(graph.value(node.inputs[0])),
-        updates_(graph.value(node.inputs[2])),
-        windows_(node.attributes.Ints("windows")),
-        indices_(node.attributes.Ints("indices")),
-        desc_(*desc) {
-    for (std::string& place : places_) place = "0";
+// What finds a result's place in the updates: of the vector m, and in its window.
+std::string FindPlaces(const Graph& graph, const Node& node, const std::vector<int>& vectors,
+                       KernelDesc* desc) {
+  const Value& whole = graph.value(node.inputs[0]);
+  const Value& updates = graph.value(node.inputs[2]);
+  std::string places;
+  for (size_t i = vectors.size(); i-- > 0;) {
+    const char* to = NameOfAxis(updates, vectors[i]);
+    desc->Int(std::string("count_") + to, SizeOf(updates, vectors[i]));
+    places += Text(kVector).Set("to", to).str();
   }
-
-  // The vectors' axes of the updates: places that follow from the vector's number.
-  void AddVectors(const std::vector<int>& axes) {
-    std::string rest = "m";
-    for (size_t i = axes.size(); i-- > 0;) {
-      const std::string size = Format("count_%zu", i);
-      desc_.Int(size, SizeOf(updates_, axes[i]));
-      PlaceOf(axes[i]) = i > 0 ? Format("%s %% %s", rest.c_str(), size.c_str()) : rest;
-      rest += " / " + size;
-    }
+  for (int axis = 0; axis < whole.rank; ++axis) {
+    const int window = node.attributes.Ints("windows")[static_cast<size_t>(axis)];
+    const int index = node.attributes.Ints("indices")[static_cast<size_t>(axis)];
+    const char* name = NameOfAxis(whole, axis);
+    desc->Int(std::string("size_") + name, window < 0 ? 1 : SizeOf(updates, window));
+    Text text(kWindow);
+    text.Set("axis", name).Set("channels", axis == whole.rank - 1).Set("i", index);
+    text.Set("indexed", index >= 0).Set("window", window >= 0);
+    places += text.Set("to", window < 0 ? "" : NameOfAxis(updates, window)).str();
   }
-  // The axes of the tensor: where the result lies in the window.
-  void AddWindows() {
-    const char* const results[] = {"batch", "y", "x", "c"};
-    for (int axis = 0; axis < whole_.rank; ++axis) {
-      const int window = windows_[static_cast<size_t>(axis)];
-      const int index = indices_[static_cast<size_t>(axis)];
-      const int size = window < 0 ? 1 : SizeOf(updates_, window);
-      const int at = 4 - whole_.rank + axis;
-      std::string place = results[at];
-      const std::string start = Format("at_%d", axis);
-      if (index >= 0) {
-        starts_ += Text(kStart).Set("start", start).Set("i", index).str();
-        if (at < 3) place += " - " + start;
-      }
-      const bool covers = index < 0 && size == SizeOf(whole_, axis);
-      if (at == 3) {
-        reads_slices_ = covers && window == updates_.rank - 1;
-        if (index >= 0) begin_ = " - " + start;
-        if (!reads_slices_) desc_.Int("size_c", size);
-      } else if (!covers) {
-        const std::string name = Format("size_%d", axis);
-        desc_.Int(name, size);
-        if (!inside_.empty()) inside_ += " && ";
-        inside_ += Format("%s >= 0 && %s < %s", place.c_str(), place.c_str(), name.c_str());
-      }
-      if (window >= 0) PlaceOf(window) = place;
-    }
-  }
-  std::string Body(const Combination& combination) const {
-    const bool is_int = !IsFloat(whole_.element);
-    Text text(kBody);
-    text.Set("number", is_int ? "num4" : "sum4_t");  // many numbers may be added
-    text.Set("starts", starts_).Set("inside", inside_.empty() ? "true" : inside_);
-    text.Set("whole", reads_slices_).Set("neutral", combination.neutral).Set("begin", begin_);
-    text.Set("b", places_[0]).Set("y", places_[1]).Set("x", places_[2]).Set("c", places_[3]);
-    text.Set("combine", is_int && combination.int_text ? combination.int_text : combination.text);
-    return text;
-  }
-  bool reads_slices() const { return reads_slices_; }
-
- private:
-  std::string& PlaceOf(int axis) { return places_[4 - updates_.rank + axis]; }
-
-  const Value& whole_;
-  const Value& updates_;
-  const std::vector<int>& windows_;
-  const std::vector<int>& indices_;
-  KernelDesc& desc_;
-  std::string places_[4];  // in the updates: of b, y, x and c
-  std::string starts_, inside_, begin_;
-  bool reads_slices_ = false;
-};
+  return places;
+}
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  const int depth = node.attributes.Int("depth", 0);
-  const std::vector<int> axes = VectorAxes(node, graph.value(node.inputs[2]));
-  int vectors = 1;
-  for (int axis : axes) vectors *= SizeOf(graph.value(node.inputs[2]), axis);
+  const Value& whole = graph.value(node.inputs[0]);
+  const Value& updates = graph.value(node.inputs[2]);
+  const std::vector<int> axes = VectorAxes(node, updates);
   Shape seen;
-  seen.w = vectors, seen.c = depth;
+  seen.w = 1;
+  for (int axis : axes) seen.w *= SizeOf(updates, axis);
+  seen.c = node.attributes.Int("depth", 0);
   const int indices = Viewed(context, graph, node.inputs[1], seen, list);
   KernelDesc& desc = list->Add("scatter");
   desc.Read("src", node.inputs[0]);
   desc.Read("indices", indices);
   desc.Read("updates", node.inputs[2]);
   desc.Write("dst", node.outputs[0]);
-  desc.Int("vectors", vectors);
-  Writer writer(graph, node, &desc);
-  writer.AddVectors(axes);
-  writer.AddWindows();
-  desc.trips = int64_t{vectors} * (writer.reads_slices() ? 1 : 5);
+  desc.Int("vectors", seen.w);
+  const int window = node.attributes.Ints("windows").back();
+  // Slices of the updates are those of the result.
+  const bool reads_slices = node.attributes.Ints("indices").back() < 0 &&
+                            window == updates.rank - 1 && updates.shape.c == whole.shape.c;
+  desc.trips = int64_t{seen.w} * (reads_slices ? 1 : 5);
+  const std::string channel = window < 0 ? "" : Format("in_%s = c;\n", NameOfAxis(updates, window));
+  const bool is_int = !IsFloat(whole.element);
+  Text text(kBody);
+  text.Set("number", is_int ? "num4" : "sum4_t");  // many numbers may be added
+  text.Set("places", FindPlaces(graph, node, axes, &desc)).Set("channel", channel);
+  text.Set("whole", reads_slices);
   for (const Combination& one : kCombinations) {
     if (node.attributes.Word("combines") != one.name) continue;
-    const std::string body = writer.Body(one);
+    text.Set("neutral", one.neutral);
+    text.Set("combine", is_int && one.int_text ? one.int_text : one.text);
+    const std::string body = text;
     LoopOverResults(context, graph.shape(node.outputs[0]), "", body.c_str(), &desc);
     return Status();
   }
