@@ -14,7 +14,11 @@
 namespace quadra {
 namespace {
 
-constexpr int kShared = 64;  // work-items that share the pixels
+// How many work-items share the pixels; 1: their sums cannot be shared.
+int ItemsFor(const GpuInfo& gpu, int pixels) {
+  if (pixels >= 4096 && gpu.divides_reductions_by(256)) return 256;
+  return gpu.divides_reductions_by(64) ? 64 : 1;
+}
 
 Status InferShape(Graph* graph, const Node& node) {
   const Shape& shape = graph->shape(node.inputs[0]);
@@ -91,7 +95,8 @@ $for(j, groups) sum_t scale$j = 1.0f / sqrt(sum$j + epsilon);
 $write
 )");
 
-std::string Body(bool shared, bool rows, int groups) {
+std::string Body(int items, bool rows, int groups) {
+  const bool shared = items > 1;
   Text sum(kSweep), square(kSweep), write(kSweep), body(kBody);
   sum.Set("use", QUADRA_TEXT("$for(j, groups) sum$j += v$j.x + v$j.y + v$j.z + v$j.w;\n"));
   square.Set("use", QUADRA_TEXT("$for(j, groups) sum$j += dot(v$j, v$j);\n"));
@@ -99,7 +104,7 @@ std::string Body(bool shared, bool rows, int groups) {
                                "write_dst(v, px, py, first + k);\n"));
   for (Text* text : {&sum, &square, &write, &body}) {
     text->Set("groups", groups).Set("shared", shared).Set("rows", rows);
-    text->Set("begin", shared ? "LOCAL_X" : "0").Set("step", shared ? kShared : 1);
+    text->Set("begin", shared ? "LOCAL_X" : "0").Set("step", items);
   }
   body.Set("sum", sum.str()).Set("square", square.str()).Set("write", write.str());
   return body.Set("means", kMeans);
@@ -110,11 +115,11 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& shape = graph.shape(node.outputs[0]);
   const int size = shape.c / node.attributes.Int("groups");
   const bool rows = node.attributes.Int("axes") == 2;
-  const bool shared = context.gpu->divides_reductions_by(kShared);
   int groups = 1;
   while (node.attributes.Int("groups") > 1 && size * groups % 4 != 0) groups *= 2;
   const int chunk = CeilDiv(size * groups, 4), chunks = CeilDiv(shape.slices(), chunk);
   const int pixels = rows ? shape.w : shape.w * shape.h, regions = shape.b * (rows ? shape.h : 1);
+  const int items = ItemsFor(*context.gpu, pixels);
   KernelDesc& desc = list->Add("group_norm");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
@@ -122,14 +127,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("count", static_cast<float>(pixels) * static_cast<float>(size));
   desc.Int("size", size);
   desc.Int("chunk_s", chunk);
-  desc.trips =
-      3 * int64_t{chunk} * CeilDiv(pixels, shared ? kShared : 1) + int64_t{2} * groups * kShared;
-  const std::string body = Body(shared, rows, groups);
-  if (shared) {
-    desc.shared.push_back({"part", "sum_t", kShared});
+  desc.trips = 3 * int64_t{chunk} * CeilDiv(pixels, items) + 2 * groups * items;
+  const std::string body = Body(items, rows, groups);
+  if (items > 1) {
+    desc.shared.push_back({"part", "sum_t", items});
     desc.body = body;
-    desc.Grid(kShared, chunks, regions);
-    desc.Group(kShared, 1, 1);
+    desc.Grid(items, chunks, regions);
+    desc.Group(items, 1, 1);
     return Status();
   }
   desc.Int("chunks", chunks);

@@ -239,6 +239,7 @@ CASES = [
     _channels_first("of_many_numbers", (1, 8, 13, 11), 2, most=900),
     _by_channels("of_instances", (2, 5, 7, 6)),
     _by_channels("of_instances_by_a_root", (1, 9, 8, 34), (1, 2)),
+    _by_channels("of_large_instances", (1, 67, 65, 6)),
     _by_channels("of_all", (2, 3, 5, 6), (1, 2, 3)),
     _norm("rms", (2, 3, 5, 6), rms_norm, False),
     _norm("rms_reshaped", (2, 3, 40), _rms_norm_reshaped, False),
