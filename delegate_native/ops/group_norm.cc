@@ -148,7 +148,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
-// What a composite's attributes say: LayerNorm of the last axis where `groups` is 0.
+// A composite's attributes: LayerNorm of the last axis where `groups` is 0.
 struct Asked {
   float epsilon;
   int groups = 0;

@@ -18,7 +18,7 @@
 namespace quadra {
 namespace {
 
-// What becomes of a number v and its update u, both of floats or ints; and which update leaves v as
+// How a number v and its update u are combined, both floats or ints; and which update leaves v as
 // it is.
 struct Combination {
   int builtin;  // the only node of the subgraph that says it; -1: there is none (ADD is 0)
@@ -238,7 +238,7 @@ $end
 const char* const kAxes[] = {"b", "y", "x", "c"};
 const char* NameOfAxis(const Value& value, int axis) { return kAxes[4 - value.rank + axis]; }
 
-// What finds a result's place in the updates: of the vector m, and in its window.
+// Lines that find a result's place in the updates: of the vector m, and in its window.
 std::string FindPlaces(const Graph& graph, const Node& node, const std::vector<int>& vectors,
                        KernelDesc* desc) {
   const Value& whole = graph.value(node.inputs[0]);
