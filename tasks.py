@@ -839,11 +839,11 @@ def plan(
         "precision": "Of a model's kernels; runs and plans have theirs.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file (default: none).",
-        "backend": "Of a model's kernels: gles, or opencl (of Adreno GPUs alone); runs and plans have theirs (default: gles, with --peer the peer's).",
+        "backend": "Of a model's kernels: gles or opencl; runs and plans have theirs (default: gles, with --peer the peer's).",
         "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers: shipped-gles, or shipped-opencl, which is what it takes on phones that have OpenCL (default: none).",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
-        "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system. With --backend opencl also OpenCL's.",
+        "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system. With --backend opencl those of OpenCL.",
         "library": _RUN_HELP["library"],
     },
 )

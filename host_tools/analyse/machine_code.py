@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from host_tools.analyse.phone_gpus import Kind
 
 _OF_OPENCL = re.compile(r"; CL prog (\d+/\d+): (.*)")
+_OF_KERNEL = "MESA_SHADER_KERNEL shader: "  # Mali's of OpenCL
 _STATISTIC = re.compile(r"(\d+(?:\.\d+)?) ([^,]+)")
 _SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
 
@@ -71,7 +72,7 @@ def read(kind: Kind, words: str) -> Compiled | None:
 
 def _statistics(words: str) -> dict[str, int] | None:
     """Of the last line of figures: some drivers compile a kernel twice."""
-    lines = [line for line in words.splitlines() if line.startswith("said: ") and " shader: " in line]
+    lines = [line for line in words.splitlines() if line.startswith(("said: ", _OF_KERNEL)) and " shader: " in line]
     if not lines:
         return _opencl_statistics(words)
     text = lines[-1].split(" shader: ", 1)[1]
@@ -204,6 +205,7 @@ def _is_half(op: str, line: str) -> bool:
 
 # --- Mali
 
+_END_OF_LISTING = re.compile(r"MESA_SHADER_(?:COMPUTE|KERNEL) shader:")
 _TARGET = re.compile(r"clause_(\d+)\s*$")
 _OFFSET = re.compile(r"offset:(-?\d+)\s*$")
 _BITS = re.compile(r"\.[iu](8|16|24|32|48|64|96|128)\b")
@@ -261,7 +263,7 @@ def _valhall(words: str) -> _Code:
     """The last listing, after the blocks: a slot per instruction; branches count from the next one."""
     code = _Code([], [])
     _, _, text = words.rpartition("\n}")
-    for line in text.partition("MESA_SHADER_COMPUTE shader:")[0].splitlines():
+    for line in _END_OF_LISTING.split(text)[0].splitlines():
         word = line.strip()
         if not line.startswith("   ") or not word[:1].isupper():
             continue

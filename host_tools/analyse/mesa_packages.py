@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from host_tools.analyse import phone_compilers
-from host_tools.analyse.phone_compilers import MESA, PACKAGES_OF_MESA, QEMU, SUITES, Architecture, Installed
+from host_tools.analyse.phone_compilers import MESA, QEMU, SUITES, Architecture, Installed
 from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import BuildFailed, FetchFailed, ToolMissing
 from host_tools.base.progress import progress
@@ -23,7 +23,7 @@ _DEADLINE_S = 1800.0
 
 
 def install(vendors: list[str]) -> list[Installed]:
-    """Fetches what is not there yet."""
+    """Fetches what is not there yet. vendors: rows of phone_compilers.ARCHITECTURES."""
     found = []
     for vendor in vendors:
         architecture = phone_compilers.ARCHITECTURES[vendor]
@@ -31,14 +31,14 @@ def install(vendors: list[str]) -> list[Installed]:
         settings.make_folder(place.parent, "QUADRA_TOOLS_DIR")
         with (
             file_lock.held(place.parent / "lock"),
-            progress(f"fetch Mesa's compiler for {vendor.capitalize()} ({architecture.megabytes} MB)") as show,
+            progress(f"fetch Mesa's compiler for {vendor} ({architecture.megabytes} MB)") as show,
         ):
             if not (_CLANG.exists() and _LLD.exists()):
                 advice = "apt-get install clang-22 lld-22"
                 raise ToolMissing("build the program that asks the driver", f"there is no {_CLANG}", advice)
             if not (place / phone_compilers.VERSION).exists():
                 _make(architecture, place, show)
-            if not phone_compilers.program_of(place).exists():
+            if not phone_compilers.program_of(place, architecture).exists():
                 _build(architecture, place)
         here = phone_compilers.installed(vendor)
         found += [here] if here else []
@@ -50,7 +50,7 @@ def _make(architecture: Architecture, place: Path, show: Show) -> None:
     new = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
     try:
         with tempfile.TemporaryDirectory(prefix=".apt-", dir=place.parent) as name:
-            version = _unpack(Apt(Path(name), _WHAT, SUITES, architecture.name), new / "root", show)
+            version = _unpack(Apt(Path(name), _WHAT, SUITES, architecture.name), architecture, new / "root", show)
             if architecture.name == "arm64":
                 _bring_qemu(Path(name), new, show)
         (new / phone_compilers.VERSION).write_text(f"{version}\n", encoding="utf-8")
@@ -61,11 +61,11 @@ def _make(architecture: Architecture, place: Path, show: Show) -> None:
         raise
 
 
-def _unpack(apt: Apt, root: Path, show: Show) -> str:
+def _unpack(apt: Apt, architecture: Architecture, root: Path, show: Show) -> str:
     """Mesa's version. Backports lose a version when the next comes: then that one is taken."""
     apt.update(show)
-    version = apt.version(PACKAGES_OF_MESA[0], MESA)
-    wanted = [f"{name}={version}" for name in PACKAGES_OF_MESA] + list(phone_compilers.OTHER_PACKAGES)
+    version = apt.version(architecture.of_mesa[0], MESA)
+    wanted = [f"{name}={version}" for name in architecture.of_mesa] + list(architecture.others)
     packages = apt.download(wanted, SUITES[-1], show)
     show("unpack")
     debian_packages.unpack(packages, root)
@@ -93,15 +93,15 @@ def _bring_qemu(scratch: Path, new: Path, show: Show) -> None:
 
 
 def _build(architecture: Architecture, place: Path) -> None:
-    root, program = place / "root", phone_compilers.program_of(place)
+    root, program = place / "root", phone_compilers.program_of(place, architecture)
     compiler = root / "usr/lib/gcc" / architecture.triple / "14"
     new = program.with_suffix(".new")
     argv: list[object] = [_CLANG, f"--target={architecture.triple}", f"--sysroot={root}"]
     argv += [f"--gcc-install-dir={compiler}", f"--ld-path={_LLD}", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-    done = child_process.run([*argv, "-o", new, phone_compilers.PROGRAM], timeout_s=120, check=False)
+    done = child_process.run([*argv, "-o", new, architecture.program], timeout_s=120, check=False)
     if done.returncode != 0:
         said = done.stderr.strip()
         raise BuildFailed(
-            f"compile {phone_compilers.PROGRAM.name}", f"clang failed\n{said}", "`./inv doctor` shows versions"
+            f"compile {architecture.program.name}", f"clang failed\n{said}", "`./inv doctor` shows versions"
         )
     new.replace(program)

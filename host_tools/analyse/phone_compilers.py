@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from host_tools.base import settings
 from host_tools.base.errors import ToolMissing
 
-PROGRAM = Path(__file__).with_name("ask_driver.c")
+_PROGRAM = Path(__file__).with_name("ask_driver.c")
+_OPENCL_PROGRAM_IN_C = Path(__file__).with_name("ask_opencl_driver.c")
 OPENCL_PROGRAM = Path(__file__).with_name("ask_opencl_driver.py")
 MESA = "26.1.6-1~bpo13+1"  # the version that figures are made with: those of two versions are not comparable
 SUITES = ("trixie", "trixie-backports")
@@ -32,11 +33,26 @@ class Architecture:
     loader: str
     shim: str
     megabytes: int  # of downloads
+    of_mesa: tuple[str, ...] = PACKAGES_OF_MESA
+    others: tuple[str, ...] = OTHER_PACKAGES
+    program: Path = _PROGRAM
+    api: str = "gles"
 
 
+_ADRENO = Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2", "libfreedreno_noop_drm_shim.so", 65)
+_MALI = Architecture("arm64", "aarch64-linux-gnu", "ld-linux-aarch64.so.1", "libpanfrost_noop_drm_shim.so", 75)
+MALI_OPENCL = "mali-opencl"  # Adreno's for OpenCL is OPENCL_DRIVER
 ARCHITECTURES = {
-    "adreno": Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2", "libfreedreno_noop_drm_shim.so", 65),
-    "mali": Architecture("arm64", "aarch64-linux-gnu", "ld-linux-aarch64.so.1", "libpanfrost_noop_drm_shim.so", 75),
+    "adreno": _ADRENO,
+    "mali": _MALI,
+    MALI_OPENCL: replace(
+        _MALI,
+        megabytes=135,
+        of_mesa=(*PACKAGES_OF_MESA, "mesa-opencl-icd"),
+        others=(*OTHER_PACKAGES, "ocl-icd-libopencl1"),
+        program=_OPENCL_PROGRAM_IN_C,
+        api="opencl",
+    ),
 }
 
 
@@ -60,7 +76,7 @@ class Tool(Protocol):
 
 @dataclass(frozen=True)
 class Installed:
-    """One vendor's compiler in the cache, for OpenGL ES."""
+    """One vendor's compiler in the cache, for one API."""
 
     folder: Path
     architecture: Architecture
@@ -68,27 +84,37 @@ class Installed:
     more: tuple[str, ...] = ()
 
     @property
+    def root(self) -> Path:
+        return self.folder / "root"
+
+    @property
     def libraries(self) -> Path:
         """The folder of the driver's and of all that it needs, glibc and its loader included."""
-        return self.folder / "root/usr/lib" / self.architecture.triple
+        return self.root / "usr/lib" / self.architecture.triple
 
     def command(self, files: list[Path]) -> list[object]:
         """Has the driver compile these files. Its own loader and C library go before this machine's."""
         libraries, loader = self.libraries, self.libraries / self.architecture.loader
-        emulator = [self.folder / QEMU] if self.architecture.name == "arm64" else []
+        is_opencl = self.architecture.api == "opencl"
+        # The emulator finds files of absolute paths, as OpenCL's own functions are, in the packages first.
+        emulator = [self.folder / QEMU, *(["-L", self.root] if is_opencl else [])]
+        folders = [libraries, *(sorted(self.root.glob("usr/lib/llvm-*/lib")) if is_opencl else [])]
         shim = libraries / self.architecture.shim
-        start = [*emulator, loader, "--library-path", libraries, "--preload", shim]
-        return [*start, program_of(self.folder), "libEGL.so.1", *files]
+        start: list[object] = [*(emulator if self.architecture.name == "arm64" else []), loader, "--library-path"]
+        start += [":".join(map(str, folders)), "--preload", shim, program_of(self.folder, self.architecture)]
+        return [*start, "libOpenCL.so.1" if is_opencl else "libEGL.so.1", *files]
 
     def environment(self) -> dict[str, str]:
         """For any GPU of the vendor."""
-        vendor = self.folder / "root/usr/share/glvnd/egl_vendor.d/50_mesa.json"
+        vendor = self.root / "usr/share/glvnd/egl_vendor.d/50_mesa.json"
+        opencl = {"OCL_ICD_VENDORS": str(self.root / "etc/OpenCL/vendors"), "RUSTICL_ENABLE": "panfrost"}
         return {
             "__EGL_VENDOR_LIBRARY_FILENAMES": str(vendor),
             "EGL_PLATFORM": "surfaceless",
             "GALLIUM_THREAD": "0",  # with a thread of its own the driver's messages get lost
             "MESA_SHADER_CACHE_DISABLE": "true",  # what comes from Mesa's own cache is not told
             "LD_PRELOAD": "",
+            **(opencl if self.architecture.api == "opencl" else {}),
         }
 
 
@@ -117,25 +143,36 @@ class InstalledOpenCl:
 
 
 def installed(vendor: str) -> Installed | None:
-    """The vendor's compiler, where it is in the cache."""
+    """The compiler of this row of ARCHITECTURES, where it is in the cache."""
     architecture = ARCHITECTURES[vendor]
     folder = place_of(architecture)
     try:
         version = (folder / VERSION).read_text(encoding="utf-8").strip()
     except OSError:
         return None
-    return Installed(folder, architecture, version) if program_of(folder).exists() else None
+    more = () if architecture.api == "gles" else (architecture.api,)
+    there = program_of(folder, architecture).exists()
+    return Installed(folder, architecture, version, more) if there else None
+
+
+def install_of(api: str) -> str:
+    """What brings the compilers."""
+    return INSTALL if api == "gles" else f"{INSTALL} --backend {api}"
+
+
+def row_of(vendor: str, api: str) -> str:
+    """Of ARCHITECTURES."""
+    return MALI_OPENCL if api == "opencl" and vendor == "mali" else vendor
 
 
 def require(vendor: str, api: str = "gles") -> Tool:
-    """The same. ToolMissing: it is not there, or there is none."""
-    tried = f"ask the compiler for {vendor.capitalize()} GPUs"
-    if api != "gles" and vendor != "adreno":
-        raise ToolMissing(f"{tried} about OpenCL", "it runs under an emulator, for OpenGL ES alone", "--backend gles")
-    found = installed(vendor)
+    """The vendor's for the API. ToolMissing: it is not there."""
+    found = installed(row_of(vendor, api))
     if found is None:
-        raise ToolMissing(tried, "it is not in the cache", INSTALL)
-    return found if api == "gles" else _with_opencl(found)
+        about = " about OpenCL" if api == "opencl" else ""
+        tried = f"ask the compiler for {vendor.capitalize()} GPUs{about}"
+        raise ToolMissing(tried, "it is not in the cache", install_of(api))
+    return _with_opencl(found) if api == "opencl" and vendor == "adreno" else found
 
 
 def _with_opencl(found: Installed) -> InstalledOpenCl:
@@ -147,11 +184,12 @@ def _with_opencl(found: Installed) -> InstalledOpenCl:
 
 def place_of(architecture: Architecture) -> Path:
     """Another list of packages is another folder."""
-    words = [MESA, *SUITES, *PACKAGES_OF_MESA, *OTHER_PACKAGES, architecture.name]
+    words = [MESA, *SUITES, *architecture.of_mesa, *architecture.others, architecture.name]
     key = hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
     return settings.read().tools_dir / "phone_compilers" / f"{architecture.name}-{key}"
 
 
-def program_of(folder: Path) -> Path:
+def program_of(folder: Path, architecture: Architecture) -> Path:
     """Another source is another program beside the packages."""
-    return folder / f"ask_driver-{hashlib.sha256(PROGRAM.read_bytes()).hexdigest()[:12]}"
+    source = architecture.program
+    return folder / f"{source.stem}-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"

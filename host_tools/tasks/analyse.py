@@ -62,11 +62,11 @@ class Question:
 
 
 def install(gpus: str, console: Console, backend: str = "") -> None:
-    """gpus: those whose compilers to fetch; empty: all. backend: opencl brings OpenCL's, too."""
-    wanted = dict.fromkeys(gpu.vendor for gpu in (phone_gpus.named(gpus) if gpus else GPUS))
-    for one in mesa_packages.install(list(wanted)):
+    """gpus: those whose compilers to fetch; empty: all. backend: opencl brings those for OpenCL."""
+    vendors = {gpu.vendor: None for gpu in (phone_gpus.named(gpus) if gpus else GPUS)}
+    for one in mesa_packages.install([phone_compilers.row_of(vendor, backend) for vendor in vendors]):
         console.print(f"Mesa {one.version}  {one.folder}", markup=False, soft_wrap=True)
-    if backend == "opencl":
+    if backend == "opencl" and "adreno" in vendors:
         drivers.fetch(drivers.named([phone_compilers.OPENCL_DRIVER]))
 
 
@@ -74,8 +74,13 @@ def ask(word: str, gpus: str, precision: str, library: Path | None, backend: str
     """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed. backend: of a model's kernels."""
     if backend not in BACKENDS:
         raise Misuse("read --backend", f"{backend!r} is not one of {', '.join(BACKENDS)}", "choose one of these")
-    chosen = _chosen(gpus, backend)
-    given = None if _is_model(word) else _given(word)
+    if _is_model(word):
+        chosen, given = _chosen(gpus, backend), None
+    else:
+        phone_gpus.named(gpus or GPUS[0].name)  # what is wrong with the words, first
+        _require_any()
+        given = _given(word)
+        chosen = _chosen(gpus, given.plans[0].api)
     found = []
     with progress(f"analyse {word}") as show:
         for gpu in chosen:
@@ -135,13 +140,18 @@ def _without_samplers(gpu: Gpu, calls: Recording, precision: str, show: Callable
 
 def _chosen(gpus: str, backend: str = "gles") -> list[Gpu]:
     """Those named; empty: all whose compilers are installed. ToolMissing: one's is not, or none is."""
-    able = [gpu for gpu in GPUS if backend == "gles" or gpu.vendor == "adreno"]
-    chosen = phone_gpus.named(gpus) if gpus else [gpu for gpu in able if phone_compilers.installed(gpu.vendor)]
+    there = [gpu for gpu in GPUS if phone_compilers.installed(phone_compilers.row_of(gpu.vendor, backend))]
+    chosen = phone_gpus.named(gpus) if gpus else there
     if not chosen:
         raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
     for gpu in chosen:
         phone_compilers.require(gpu.vendor, backend)
     return chosen
+
+
+def _require_any() -> None:
+    if not any(phone_compilers.installed(row) for row in phone_compilers.ARCHITECTURES):
+        raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
 
 
 def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None:

@@ -172,9 +172,9 @@ def _ndk() -> Check:
 def _phone_compilers() -> Check:
     """Nothing but `inv analyse` needs them."""
     states = []
-    for vendor in phone_compilers.ARCHITECTURES:
+    for vendor, architecture in phone_compilers.ARCHITECTURES.items():
         there = phone_compilers.installed(vendor)
-        absent = f"not fetched; {phone_compilers.INSTALL} does it"
+        absent = f"not fetched; {phone_compilers.install_of(architecture.api)} does it"
         states.append(f"{vendor.capitalize()}: {f'Mesa {there.version}' if there else absent}")
     return Check("compilers of phones' GPUs, for inv analyse", ", ".join(states), True)
 

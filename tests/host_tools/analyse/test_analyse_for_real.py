@@ -8,6 +8,7 @@ import pytest
 from host_tools.analyse import figures, phone_compilers
 from host_tools.analyse.phone_gpus import GPUS
 from host_tools.base import settings
+from host_tools.base.errors import ToolMissing
 from host_tools.record.checked_plan import Arg, Dispatch, Kernel, Plan, Program
 from host_tools.request import phone
 from host_tools.request.from_arguments import TARGETS
@@ -65,6 +66,62 @@ def test_a_kernel_of_known_counts(gpu, installed, tmp_path):
     assert found.work("writes") == 21
     assert kernel.compiled and (kernel.compiled.spills, kernel.compiled.fills) == (0, 0)
     assert found.work("slots") > found.work("multiply_adds")
+
+
+_OPENCL_SOURCE = """__kernel void k_1(__global const float4* restrict src, __global float4* restrict dst, int m, int n) {
+const int x = get_global_id(0);
+if (x >= 21) { return; }
+float4 a = (float4)(0.0f);
+for (int j = 0; j < m; ++j) {
+for (int i = 0; i < n; ++i) {
+const float4 v = src[j + i + x];
+a += v.x * src[i];
+a += v.y * src[i + 1];
+}
+}
+dst[x] = a;
+}
+"""
+
+
+def opencl_plan(source=_OPENCL_SOURCE):
+    one = plan()
+    buffers = [Arg("Buffer", written, "Memory", 0, 0, 0.0) for written in (False, True)]
+    one.dispatches[0].args[:0] = buffers
+    program = Program("", [Kernel("k_1", "k", source, [])], "-cl-std=CL1.2")
+    return Plan("opencl", "t", "", "f32", [], [], [], [program], one.dispatches, [], [], 0, 0, 0)
+
+
+def _with_opencl(gpu):
+    try:
+        return phone_compilers.require(gpu.vendor, "opencl")
+    except ToolMissing as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(
+    "gpu",
+    [pytest.param(gpu, marks=pytest.mark.slow if gpu.vendor == "mali" else ()) for gpu in GPUS],
+    ids=lambda gpu: gpu.name,
+)
+def test_an_opencl_kernel_of_known_counts(gpu, monkeypatch):
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(REAL))
+    _with_opencl(gpu)
+    found = figures.of(gpu, [opencl_plan()], 0, lambda line: None)
+    (kernel,) = found.kernels
+    assert kernel.failure == "" and found.is_complete
+    assert found.work("multiply_adds") == 21 * 5 * 7 * 8
+    assert found.bytes("written") == 21 * 16
+    lanes = kernel.compiled.lanes if kernel.compiled else 0
+    assert kernel.dispatches[0].lanes == 3 * lanes  # three groups of eight
+
+
+@pytest.mark.slow
+def test_a_text_of_opencl_that_malis_compiler_refuses_is_a_row_with_the_reason(monkeypatch):
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(REAL))
+    _with_opencl(GPUS[3])
+    found = figures.of(GPUS[3], [opencl_plan(_OPENCL_SOURCE.replace("float4 a =", "float4 b ="))], 0, lambda line: None)
+    assert "it does not compile" in found.kernels[0].failure
 
 
 def test_a_text_that_is_refused_is_a_row_with_the_reason(installed):

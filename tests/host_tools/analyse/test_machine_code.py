@@ -33,6 +33,16 @@ def test_opencls_figures_stand_behind_the_listing():
     assert [(loop.work["reads"], loop.work["writes"]) for loop in found.loops] == [(0, 1), (0, 0), (2, 0)]
 
 
+def test_malis_figures_of_opencl():
+    """One loop: s += a[i + x] * image(x + i, y).x, vectors of four numbers, then an image is written."""
+    found = of("valhall", _WORDS["valhall_opencl"])
+    assert (found.instructions, found.registers, found.threads, found.spills, found.fills) == (37, 14, 2, 0, 0)
+    assert [loop.parent for loop in found.loops] == [-1, 0]
+    outside, inner = (loop.work for loop in found.loops)
+    assert (inner["multiply_adds"], inner["reads"], inner["read_bytes"], inner["read_texels"]) == (4, 2, 16, 1)
+    assert (outside["writes"], outside["written_texels"]) == (1, 1)
+
+
 def test_opencls_spills_are_counted_in_the_listing():
     words = _WORDS["adreno_opencl"].replace("MESA: info: nop\n", "MESA: info: stp.u32 p[r2.x], r12.x, 1\n", 1)
     assert words != _WORDS["adreno_opencl"]

@@ -131,22 +131,27 @@ def test_what_cannot_be_done_is_told(words, sentence, tmp_path, monkeypatch, cap
     assert sentence in capsys.readouterr().err
 
 
-def test_malis_compiler_is_not_asked_about_opencl(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(phone_compilers, "installed", lambda vendor: object())
+def test_a_missing_compiler_of_opencl_is_said_with_what_brings_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(phone_compilers, "installed", lambda row: None if row == "mali-opencl" else object())
     file = plans.write(plans.PLAN, tmp_path / "plan.quadra")
-    for words in ([str(file)], ["m.tflite", "--backend", "opencl"]):
+    for words in ([str(file)], ["m.tflite", "--backend", "opencl"], ["m.tflite", "--peer", "shipped-opencl"]):
         assert command_line.main(["analyse", *words, "--gpu", "mali-g610"]) == 73
         said = capsys.readouterr().err
-        assert "compiler for Mali GPUs about OpenCL" in said and "--backend gles" in said
+        assert "compiler for Mali GPUs about OpenCL" in said and "analyse --install --backend opencl" in said
 
 
-def test_opencls_compiler_is_fetched_where_it_is_asked_for(monkeypatch):
+def test_opencls_compilers_are_fetched_where_they_are_asked_for(monkeypatch):
     fetched = []
     monkeypatch.setattr(analyse.mesa_packages, "install", lambda vendors: fetched.extend(vendors) or [])
     monkeypatch.setattr(analyse.drivers, "fetch", lambda rows: fetched.extend(row.name for row in rows))
-    assert command_line.main(["analyse", "--install", "--gpu", "adreno-740"]) == 0 and fetched == ["adreno"]
-    assert command_line.main(["analyse", "--install", "--gpu", "mali-g76", "--backend", "opencl"]) == 0
-    assert fetched == ["adreno", "mali", "rusticl-26"]
+    for words, brought in (
+        (["--gpu", "adreno-740"], ["adreno"]),
+        (["--gpu", "mali-g76"], ["mali"]),
+        (["--gpu", "mali-g76", "--backend", "opencl"], ["mali-opencl"]),
+        (["--backend", "opencl"], ["adreno", "mali-opencl", "rusticl-26"]),
+    ):
+        fetched.clear()
+        assert command_line.main(["analyse", "--install", *words]) == 0 and fetched == brought
 
 
 def test_an_unknown_backend_is_refused(capsys):
