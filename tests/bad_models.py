@@ -358,6 +358,8 @@ BAD_MODELS = {
     "add_of_ints_tanh": _of_ints("ADD", np.ones((4,), np.int32), kind="AddOptions", FusedActivationFunction=4),
     "logical_and_of_floats": _op("LOGICAL_AND", [_ROW]),
     "bitwise_xor_of_floats": _op("BITWISE_XOR", [_ROW]),
+    "right_shift_of_floats": _op("RIGHT_SHIFT", [_ROW]),
+    "right_shift_elements_differ": _of_ints("RIGHT_SHIFT", np.ones((4,), np.int8)),
     "less_of_other_elements": _op("LESS", [np.ones((4,), np.int32)]),
     "cast_to_float64": _on_image(lambda m, x: m.op("CAST", [x], _IMAGE, "CastOptions", output={"dtype": "float64"})),
     "floor_of_ints": _of_ints("FLOOR"),

@@ -325,9 +325,10 @@ def _logical(b, x):
     return b.elementwise(name, *([x] if name == "LOGICAL_NOT" else _pair(b, x, _partner(b, x, name))))
 
 
-@kind("logic", "BITWISE_XOR", dtypes=("int32",))
-def _xor(b, x):
-    return _elementwise(b, "BITWISE_XOR", *_pair(b, x, _partner(b, x, "BITWISE_XOR", low=-9, high=9)), exact=True)
+@kind("logic", "BITWISE_XOR, RIGHT_SHIFT", dtypes=("int32",))
+def _bits(b, x):
+    name = b.draw(st.sampled_from(["BITWISE_XOR", "RIGHT_SHIFT"]))
+    return _elementwise(b, name, *_pair(b, x, _partner(b, x, name, low=-9, high=9)), exact=True)
 
 
 @moves("logic", "SELECT, SELECT_V2")

@@ -135,6 +135,16 @@ Status ImportCast(Importer* importer) {
   }
 }
 
+// RIGHT_SHIFT: by at most all bits but one of the model's type. Only uint8 has to be told: the
+// others' numbers lie in an int with their signs, and 31 places leave of them what fewer do.
+Status ImportRightShift(Importer* importer) {
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp("right_shift"), &values));
+  Attributes attributes;
+  attributes.SetFloat("most", importer->InputTensor(0).type == kTfLiteUInt8 ? 7.0f : 31.0f);
+  return importer->AddNode("right_shift", std::move(values), std::move(attributes));
+}
+
 // SELECT: a condition of one axis chooses whole rows of the others.
 Status ImportSelect(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
@@ -325,6 +335,9 @@ const Op kElementwiseOps[] = {
     Row("logical_or", kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b"),
     Row("logical_not", kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a"),
     Row("bitwise_xor", kTfLiteBuiltinBitwiseXor, 1, 2, kInts | kNarrowInts, "$a ^ $b"),
+    With(ImportRightShift, QUADRA_TEXT("most"),
+         Row("right_shift", kTfLiteBuiltinRightShift, 1, 2, kInts | kNarrowInts,
+             QUADRA_TEXT("$a >> min(max($b, ivec4(0)), to_int(vec4($most)))"))),
     {.name = "select",
      .builtins = {kTfLiteBuiltinSelect, kTfLiteBuiltinSelectV2, -1},
      .max_version = 4,

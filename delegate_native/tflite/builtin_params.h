@@ -159,6 +159,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinStablehloMaximum = 166,
   kTfLiteBuiltinStablehloMinimum = 181,
   kTfLiteBuiltinStablehloScatter = 190,
+  kTfLiteBuiltinRightShift = 161,
   kTfLiteBuiltinStablehloComposite = 206,
 };
 

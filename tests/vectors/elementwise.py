@@ -190,32 +190,66 @@ def _logical(name: str, function) -> list[Case]:
     ]  # fmt: skip
 
 
-def _xor(name: str, dtype: str, b, least: int, most: int, a=(2, 3, 4, 5)) -> Case:
-    """Of an input and either another of shape b or constants."""
-    feeds = [Feed(a, least, most, dtype=dtype)]
+def _bits(op: str, name: str, dtype: str, b, low: int, high: int, a=(2, 3, 4, 5)) -> Case:
+    """Of an input of any number of the type, and either another of shape b, from low to high, or constants."""
+    ends = np.iinfo(dtype)
+    function = {"BITWISE_XOR": np.bitwise_xor, "RIGHT_SHIFT": _shifted}[op]
+    feeds = [Feed(a, ends.min, ends.max, dtype=dtype)]
     if isinstance(b, tuple):
-        feeds.append(Feed(b, least, most, dtype=dtype))
-        return Case("BITWISE_XOR", name, feeds, lambda m, x, y: m.elementwise("BITWISE_XOR", x, y), np.bitwise_xor)
-    return Case("BITWISE_XOR", name, feeds, lambda m, x: m.elementwise("BITWISE_XOR", x, b), lambda x: x ^ b)
+        feeds.append(Feed(b, low, high, special=(ends.min, ends.max)[: math.prod(b)], dtype=dtype))
+        return Case(op, name, feeds, lambda m, x, y: m.elementwise(op, x, y), function)
+    return Case(op, name, feeds, lambda m, x: m.elementwise(op, x, b), lambda x: function(x, b))
+
+
+def _shifted(x: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """As the CPU: below 0 it shifts by nothing, from the type's width on by all bits but one."""
+    return x >> np.clip(by, 0, np.iinfo(x.dtype).bits - 1).astype(x.dtype)
+
+
+def _of_two_ints(op: str) -> list[Case]:
+    types = {dtype: np.iinfo(dtype) for dtype in ("int32", "int16", "int8", "uint8")}
+
+    def domain(dtype: str) -> tuple[int, int]:
+        ends = types[dtype]
+        return (ends.min, ends.max) if op == "BITWISE_XOR" else (max(ends.min, -3), ends.bits + 3)
+
+    made = [_bits(op, dtype, dtype, (2, 3, 4, 5), *domain(dtype)) for dtype in types]
+    made += [
+        _bits(op, f"{dtype}_constants", dtype, np.array([ends.min, ends.max, 1, ends.bits, 0], dtype), 0, 0)
+        for dtype, ends in types.items()
+    ]
+    return [
+        *made,
+        _bits(op, "broadcast", "int32", (3, 1, 5), *domain("int32"), a=(2, 1, 4, 5)),
+        _bits(op, "rank_6", "int32", (2, 2, 1, 3, 2, 5), *domain("int32"), a=(2, 2, 1, 3, 2, 5)),
+        _bits(op, "scalars", "int32", (), *domain("int32"), a=()),
+    ]
 
 
 def _xors() -> list[Case]:
-    types = {dtype: np.iinfo(dtype) for dtype in ("int32", "int16", "int8", "uint8")}
-    made = [_xor(dtype, dtype, (2, 3, 4, 5), ends.min, ends.max) for dtype, ends in types.items()]
-    made += [
-        _xor(f"{dtype}_constants", dtype, np.array([ends.min, ends.max, 1, 85, 0], dtype), ends.min, ends.max)
-        for dtype, ends in types.items()
-    ]
-    least, most = types["int32"].min, types["int32"].max
     return [
-        *made,
-        _xor("broadcast", "int32", (3, 1, 5), least, most, a=(2, 1, 4, 5)),
-        _xor("rank_6", "int32", (2, 2, 1, 3, 2, 5), least, most, a=(2, 2, 1, 3, 2, 5)),
-        _xor("scalars", "int32", (), least, most, a=()),
+        *_of_two_ints("BITWISE_XOR"),
         # Between nodes of ints, of which it may be a merged step.
         Case("BITWISE_XOR", "of_sums", [Feed((1, 4, 5, 6), -99, 99, dtype="int32")] * 2,
              lambda m, a, b: m.mul(m.elementwise("BITWISE_XOR", m.add(a, b), m.add(a, np.int32(7))), np.int32(3)),
              lambda a, b: ((a + b) ^ (a + 7)) * 3),
+    ]  # fmt: skip
+
+
+def _shifts() -> list[Case]:
+    def of_sums(m, a, b):
+        return m.mul(m.elementwise("RIGHT_SHIFT", m.add(a, b), m.add(a, np.int32(7))), np.int32(3))
+
+    return [
+        *_of_two_ints("RIGHT_SHIFT"),
+        Case("RIGHT_SHIFT", "constant_first", [Feed((4, 10), -3, 40, dtype="int32")],
+             lambda m, x: m.elementwise("RIGHT_SHIFT", np.int32([[-99]]), x), lambda x: _shifted(np.int32([[-99]]), x)),
+        Case("RIGHT_SHIFT", "of_sums", [Feed((1, 4, 5, 6), -9, 40, dtype="int32")] * 2, of_sums,
+             lambda a, b: _shifted(a + b, a + 7) * 3),
+        # A cast's bytes: the type of its result, not of the numbers that it was made of.
+        Case("RIGHT_SHIFT", "of_bytes_made_of_ints", [Feed((1, 4, 5, 6), -999, 999, dtype="int32"), Feed((1, 4, 5, 6), 0, 20, dtype="uint8")],
+             lambda m, x, by: m.elementwise("RIGHT_SHIFT", m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": "uint8"}), by),
+             lambda x, by: _shifted(x.astype(np.uint8), by)),
     ]  # fmt: skip
 
 
@@ -365,6 +399,7 @@ CASES = [
     *_logical("LOGICAL_OR", np.logical_or),
     Case("LOGICAL_NOT", "bools", [Feed((2, 3, 4, 5), 0, 1, dtype="bool")], lambda m, x: m.elementwise("LOGICAL_NOT", x), np.logical_not),
     *_xors(),
+    *_shifts(),
     _select("SELECT", "same_shape", (1, 4, 5, 6), (1, 4, 5, 6), (1, 4, 5, 6)),
     _select("SELECT", "rows", (3,), (3, 4, 5), (3, 4, 5)),
     _select("SELECT", "rows_of_rank_5", (3,), (3, 2, 2, 4, 5), (3, 2, 2, 4, 5)),
