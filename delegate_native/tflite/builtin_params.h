@@ -154,12 +154,12 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinAtan2 = 156,
   kTfLiteBuiltinSign = 158,
   kTfLiteBuiltinBitwiseXor = 160,
+  kTfLiteBuiltinRightShift = 161,
   kTfLiteBuiltinStablehloAdd = 163,
   kTfLiteBuiltinStablehloMultiply = 165,
   kTfLiteBuiltinStablehloMaximum = 166,
   kTfLiteBuiltinStablehloMinimum = 181,
   kTfLiteBuiltinStablehloScatter = 190,
-  kTfLiteBuiltinRightShift = 161,
   kTfLiteBuiltinStablehloComposite = 206,
 };
 
