@@ -41,7 +41,8 @@ def test_tensors_are_kept_as_the_cell_says(quadra, backend, storage):
 def test_ops_are_those_that_the_vectors_name():
     named = {case.op for case in all_cases() if case.place != "cpu"}
     assert (
-        named - {*parity.op_names()} == {"graph", "rewrite", "half_range", "int64", "norm", "rope", "attention"} & named
+        named - {*parity.op_names()}
+        == {"graph", "rewrite", "half_range", "int64", "norm", "group_norm", "rope", "attention"} & named
     )
     assert {*parity.op_names()} <= named
 

@@ -205,7 +205,7 @@ Status ReadParts(const std::string& path, const std::string& key, const File& fi
   return Status();
 }
 
-// What is left of a plan without its weights.
+// The rest of a plan, without its weights.
 std::vector<uint8_t> RestOf(Part plan, const std::vector<WeightsAt>& weights) {
   std::vector<uint8_t> rest;
   const uint8_t* from = plan.data;

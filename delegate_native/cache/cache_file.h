@@ -39,7 +39,7 @@ Status ReadCacheFile(const std::string& path, const std::string& key, CheckParts
 Status WriteCacheFile(const std::string& path, const std::string& key, Part plan,
                       const std::vector<WeightsAt>& weights, Part binaries);
 
-// What the plan of a file needs beside it; nothing where the file is damaged.
+// The weights that the plan of a file needs beside it; nothing where the file is damaged.
 std::vector<WeightsAt> WeightsOfCacheFile(const std::string& path);
 
 }  // namespace quadra

@@ -20,7 +20,7 @@ struct WeightsAt {
 };
 static_assert(sizeof(WeightsAt) == 32, "written as it lies in memory");
 
-// Beside the plan's file `plan_path`, with the same token in front.
+// It lies beside the plan's file `plan_path`, with the same token in front.
 std::string PathOfWeights(const std::string& plan_path, const WeightsAt& weights);
 
 // Puts the content at `to`, where pages are writable; whole pages are those of the file, mapped.
