@@ -106,11 +106,11 @@ def made_here(model, place, library, tmp_path, on="host"):
     (file,) = cache.glob("*.quadra")
     target = tmp_path / "phone.json"
     target.write_text(json.dumps(cache_file.read(file).said()["device"]))
-    plan = cache_file.read(file).plan
+    plan = cache_file.read(file).plan()
     file.unlink()
     options = plans.Options(target=str(target), cache=str(cache), reader=str(place.delegate()))
     (made,) = plans.make(str(model), options, library)
-    assert made.name == file.name and cache_file.read(made).plan == plan and cache_file.read(made).verify() == ""
+    assert made.name == file.name and cache_file.read(made).plan() == plan and cache_file.read(made).verify() == ""
     assert said() == "hit, but 1 of 1 programs were compiled; saved"
     assert said() == "hit"
 
