@@ -127,7 +127,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("count", static_cast<float>(pixels) * static_cast<float>(size));
   desc.Int("size", size);
   desc.Int("chunk_s", chunk);
-  desc.trips = 3 * int64_t{chunk} * CeilDiv(pixels, items) + 2 * groups * items;
+  desc.trips = 3 * int64_t{chunk} * CeilDiv(pixels, items) + int64_t{2} * groups * items;
   const std::string body = Body(items, rows, groups);
   if (items > 1) {
     desc.shared.push_back({"part", "sum_t", items});
