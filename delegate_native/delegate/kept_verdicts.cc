@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "delegate_native/ops/op.h"
+#include "delegate_native/ops/subgraph.h"
 #include "delegate_native/tflite/builtin_params.h"
 #include "delegate_native/tflite/tensor_info.h"
 
@@ -129,14 +130,12 @@ class ModelHash {
     for (int index : SubgraphsOf(entry)) {
       if (std::find(seen_.begin(), seen_.end(), index) != seen_.end()) continue;
       seen_.push_back(index);
-      TfLiteContext* called = nullptr;
-      if (context->AcquireSubgraphContext(context, index, &called) != kTfLiteOk) return false;
-      // One that is a part of itself stays as it is.
-      if (std::find(outer_.begin(), outer_.end(), called) != outer_.end()) return false;
+      const Subgraph called(context, index, outer_);
       ModelNodes model;
-      const bool is_whole = ReadCalled(called, &model).ok() && Add(called, model);
-      context->ReleaseSubgraphContext(context, index);
-      if (!is_whole) return false;
+      if (!called.ok() || !ReadCalled(called.context(), &model).ok() ||
+          !Add(called.context(), model)) {
+        return false;
+      }
     }
     return true;
   }
