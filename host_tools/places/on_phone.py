@@ -27,7 +27,7 @@ from host_tools.phone.state import device_facts, readiness
 from host_tools.places import on_host, prepare, with_peers
 from host_tools.places.attempt import Attempt, add_timings, merge_cold
 from host_tools.places.place import Show, aimed, quiet
-from host_tools.record import peer_names, run_folder, schema
+from host_tools.record import peer_names, run_folder, schema, sustained
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 
@@ -205,7 +205,7 @@ class PhoneAttempt(Attempt):
         """A long run has fewer readings, as many as its chart can show, and the clocks beside them."""
         seconds = self.spec.sustained_s
         return (
-            readiness.Watch(self.device, max(3.0, seconds / 600), clocks=True)
+            readiness.Watch(self.device, max(readiness.EVERY_S, sustained.window_s(seconds)), clocks=True)
             if seconds
             else readiness.Watch(self.device)
         )

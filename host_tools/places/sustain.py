@@ -10,19 +10,12 @@ from host_tools.record import run_folder, schema, sustained
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
 
-_MOST_WINDOWS = 600  # as many as a chart can show
-
-
-def window_s(sustained_s: int) -> float:
-    """The length of a window: the runners on devices compute the same."""
-    return max(1.0, sustained_s / _MOST_WINDOWS)
-
 
 def sustain(worker: Worker, interpreter: "Interpreter") -> None:
     """Inference after inference for as long as the spec says."""
     seconds = worker.spec.sustained_s
     stage(f"{sustained.STAGE} for {seconds} s")
-    length, windows = window_s(seconds), list[dict[str, Any]]()
+    length, windows = sustained.window_s(seconds), list[dict[str, Any]]()
     end = time.perf_counter_ns() + seconds * 10**9
     while (began := time.perf_counter_ns()) < end:
         window_end, times = min(began + round(length * 1e9), end), list[int]()

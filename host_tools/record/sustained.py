@@ -9,7 +9,13 @@ from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
 STAGE = "run without a pause"  # the words that the runners' stages begin with
+_MOST_WINDOWS = 600  # as many as a chart can show
 _SHARE = 0.1  # of the run, which counts as its beginning, and as its end
+
+
+def window_s(sustained_s: int) -> float:
+    """The length of a window: the runners on devices compute the same."""
+    return max(1.0, sustained_s / _MOST_WINDOWS)
 
 
 @dataclass(frozen=True)

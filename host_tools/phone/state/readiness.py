@@ -26,7 +26,7 @@ THROTTLING = 2  # from this status on, Android says, the work is slowed down
 _COOL = 0
 _KINDS = {0: "cpu", 1: "gpu", 2: "battery", 3: "skin", 9: "npu"}
 _WAIT_S = 180.0  # for a device to cool down
-_EVERY_S = 3.0  # between looks
+EVERY_S = 3.0  # between looks
 _TIMEOUT_S = 10.0
 _AWAKE = ("settings", "get", "global", "stay_on_while_plugged_in")
 _FIXED_SINCE = 30  # the API level that can fix the performance
@@ -113,7 +113,7 @@ def look(device: Device, stage: str = "", since: float = 0.0, clocks: bool = Fal
     return Reading(time_s, stage, found.status, temperatures, percent, *parse_clocks(read))
 
 
-def wait_until_cool(device: Device, show: Show, wait_s: float = _WAIT_S, every_s: float = _EVERY_S) -> float:
+def wait_until_cool(device: Device, show: Show, wait_s: float = _WAIT_S, every_s: float = EVERY_S) -> float:
     """Waits for the thermal status "none"; returns the seconds that it took. DeviceTooHot: it stays hot.
 
     "light" will do in the end: a phone on its charger may never get cooler, and it does not throttle yet.
@@ -144,7 +144,7 @@ class Watch:
     A look costs the device a few milliseconds of one core; a look that fails is left out.
     """
 
-    def __init__(self, device: Device, every_s: float = _EVERY_S, clocks: bool = False) -> None:
+    def __init__(self, device: Device, every_s: float = EVERY_S, clocks: bool = False) -> None:
         self.readings: list[Reading] = []
         self.stage = "start"
         self._device, self._every_s, self._clocks, self._began = device, every_s, clocks, time.monotonic()
