@@ -66,6 +66,7 @@ LEFT_OUT = {
     "QUANTIZE": "random_quantized.py",
     "STABLEHLO_COMPOSITE": "becomes the ops of its subgraph: test_composites.py",
     **dict.fromkeys(["VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"], "keep numbers: test_variables.py"),
+    "STABLEHLO_REDUCE_WINDOW": "has a subgraph of its own: tests/vectors/reduce_window.py",
     "STABLEHLO_SCATTER": "has a subgraph of its own: tests/vectors/scatter.py",
     **dict.fromkeys(["TFLite_Detection_PostProcess", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"],
                     "results jump where numbers are nearly equal: tests/vectors/detection.py"),

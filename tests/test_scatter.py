@@ -82,7 +82,7 @@ def two_nodes() -> Model:
 
 
 REFUSED = {
-    "another computation": (((6, 5), (4, 1), (4, 5)), {"computation": body("ADD")}, "one STABLEHLO_ADD"),
+    "another computation": (((6, 5), (4, 1), (4, 5)), {"computation": body("SQUARED_DIFFERENCE")}, "or one ADD"),
     "two nodes": (((6, 5), (4, 1), (4, 5)), {"computation": two_nodes()}, "has 2 nodes"),
     "no such computation": (((6, 5), (4, 1), (4, 5)), {"how": (*ROWS, 7)}, "subgraph 7"),
     "itself": (((6, 5), (4, 1), (4, 5)), {"how": (*ROWS, 0)}, "subgraph 0"),

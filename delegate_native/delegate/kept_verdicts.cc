@@ -26,7 +26,9 @@ bool IsComposite(const ModelNodes::Entry& entry) {
 
 // Whether the import of a node reads another subgraph.
 bool ReadsSubgraph(const ModelNodes::Entry& entry) {
-  return IsComposite(entry) || entry.registration->builtin_code == kTfLiteBuiltinStablehloScatter;
+  const int builtin = entry.registration->builtin_code;
+  return IsComposite(entry) || builtin == kTfLiteBuiltinStablehloScatter ||
+         builtin == kTfLiteBuiltinStablehloReduceWindow;
 }
 
 void AddParams(const ModelNodes::Entry& entry, ContentHash* hash) {

@@ -87,7 +87,7 @@ struct Op {
   int16_t builtins[5] = {-1};
   const char* custom = nullptr;
   int16_t max_version = 1;
-  uint8_t params_bytes = 0;  // of the TFLite node's parameters, as far as `import` reads them
+  uint16_t params_bytes = 0;  // of the TFLite node's parameters, as far as `import` reads them
   // Attributes that every node has, with a blank between them. Others are optional: who reads one
   // says what its absence means.
   const char* attributes = "";

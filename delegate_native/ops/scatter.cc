@@ -8,9 +8,9 @@
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/combination.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
-#include "delegate_native/ops/subgraph.h"
 #include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/quantization.h"
 #include "delegate_native/tflite/tensor_info.h"
@@ -20,40 +20,20 @@ namespace {
 
 // How a number v and its update u are combined, both floats or ints; and which update leaves v as
 // it is.
-struct Combination {
-  int builtin;  // the only node of the subgraph that says it; -1: there is none (ADD is 0)
+struct Combining {
   const char* name;
   const char* text;
   const char* int_text;  // null: the same
   const char* neutral;
 };
-const Combination kCombinations[] = {
-    {-1, "put", "v = u;", nullptr, "v"},
-    {kTfLiteBuiltinStablehloAdd, "add", "v += u;", nullptr, "num4(0)"},
-    {kTfLiteBuiltinStablehloMultiply, "mul", "v *= u;", nullptr, "num4(1)"},
-    {kTfLiteBuiltinStablehloMaximum, "max", "v = larger(u, v);", "v = max(v, u);", "v"},
-    {kTfLiteBuiltinStablehloMinimum, "min", "v = smaller(u, v);", "v = min(v, u);", "v"},
+constexpr Combining kCombining[] = {
+    // by Combination
+    {"put", "v = u;", nullptr, "v"},
+    {"add", "v += u;", nullptr, "num4(0)"},
+    {"mul", "v *= u;", nullptr, "num4(1)"},
+    {"max", "v = larger(u, v);", "v = max(v, u);", "v"},
+    {"min", "v = smaller(u, v);", "v = min(v, u);", "v"},
 };
-
-Status FindCombination(const Importer& importer, int index, const Combination** found) {
-  std::vector<const TfLiteContext*> outer = importer.known()->subgraphs;
-  outer.push_back(importer.context());
-  const Subgraph subgraph(importer.context(), index, outer);
-  if (!subgraph.ok()) return InvalidModel("its computation, subgraph %d, is none", index);
-  ModelNodes model;
-  QUADRA_RETURN_IF_ERROR(ReadCalled(subgraph.context(), &model));
-  const int nodes = static_cast<int>(model.entries.size());
-  const int builtin = nodes == 0 ? -1 : model.entries[0].registration->builtin_code;
-  for (const Combination& one : kCombinations) {
-    if (nodes > 1 || one.builtin != builtin) continue;
-    *found = &one;
-    return Status();
-  }
-  return Unsupported(
-      "its computation has %d nodes; the update itself, or one STABLEHLO_ADD, MULTIPLY, MAXIMUM or "
-      "MINIMUM are supported",
-      nodes);
-}
 
 // Axes that a list of the parameters names: each once, below `end`, and `sorted` perhaps.
 Status ReadList(const int64_t* list, int count, int end, bool sorted, std::vector<int>* axes) {
@@ -129,17 +109,17 @@ Status Import(Importer* importer) {
   const TfLiteStablehloScatterParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(CheckNumbers(*importer));
-  const Combination* combination;
+  Combination combination;
   QUADRA_RETURN_IF_ERROR(
-      FindCombination(*importer, params->update_computation_subgraph_index, &combination));
+      ReadCombination(*importer, params->update_computation_subgraph_index, &combination));
   const int rank = importer->InputRank(0), updates_rank = importer->InputRank(2);
   if (rank < 1 || rank > 4 || updates_rank > 4) {
     return Unsupported("it puts rank %d into rank %d; 1 to 4 are supported", updates_rank, rank);
   }
   Attributes attributes;
-  attributes.SetWord("combines", combination->name);
+  attributes.SetWord("combines", kCombining[static_cast<int>(combination)].name);
   QUADRA_RETURN_IF_ERROR(ReadWindows(*params, rank, updates_rank, &attributes));
-  if (combination->builtin < 0 && !ComesByVectors(attributes, updates_rank)) {
+  if (combination == Combination::kSecond && !ComesByVectors(attributes, updates_rank)) {
     return Unsupported("which of its updates at one place is the last depends on the windows");
   }
   // Behind the last axis: each index is a vector of one.
@@ -151,7 +131,7 @@ Status Import(Importer* importer) {
   attributes.SetInt("single", along != last);
   std::vector<ValueId> values(3);
   const Elements numbers =
-      combination->builtin < 0 ? kFloats | kInts | kNarrowInts : kFloats | kInts;
+      combination == Combination::kSecond ? kFloats | kInts | kNarrowInts : kFloats | kInts;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[0], numbers));
   QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[1], kInts | Only(Element::kInt64)));
   QUADRA_RETURN_IF_ERROR(importer->Operand(2, &values[2], numbers));
@@ -289,7 +269,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   text.Set("number", is_int ? "num4" : "sum4_t");  // many numbers may be added
   text.Set("places", FindPlaces(graph, node, axes, &desc)).Set("channel", channel);
   text.Set("whole", reads_slices);
-  for (const Combination& one : kCombinations) {
+  for (const Combining& one : kCombining) {
     if (node.attributes.Word("combines") != one.name) continue;
     text.Set("neutral", one.neutral);
     text.Set("combine", is_int && one.int_text ? one.int_text : one.text);

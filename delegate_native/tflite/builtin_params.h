@@ -160,6 +160,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinStablehloMaximum = 166,
   kTfLiteBuiltinStablehloMinimum = 181,
   kTfLiteBuiltinStablehloScatter = 190,
+  kTfLiteBuiltinStablehloReduceWindow = 198,
   kTfLiteBuiltinStablehloComposite = 206,
 };
 
@@ -435,6 +436,15 @@ struct TfLiteStablehloScatterParams {
   int64_t index_vector_dim;
   bool unique_indices;
   int update_computation_subgraph_index;
+};
+
+struct TfLiteStablehloReduceWindowParams {
+  int64_t window_dimensions[kMostStablehloDims];
+  int64_t window_strides[kMostStablehloDims];
+  int64_t base_dilations[kMostStablehloDims];
+  int64_t window_dilations[kMostStablehloDims];
+  int64_t padding[2 * kMostStablehloDims];
+  int body_subgraph_index;
 };
 
 struct TfLiteStablehloCompositeParams {

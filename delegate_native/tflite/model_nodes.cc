@@ -93,6 +93,10 @@ Subgraphs SubgraphsOf(const ModelNodes::Entry& entry) {
       const auto& scatter = *static_cast<const TfLiteStablehloScatterParams*>(params);
       return {1, {scatter.update_computation_subgraph_index}};
     }
+    case kTfLiteBuiltinStablehloReduceWindow: {
+      const auto& windows = *static_cast<const TfLiteStablehloReduceWindowParams*>(params);
+      return {1, {windows.body_subgraph_index}};
+    }
     case kTfLiteBuiltinStablehloComposite:
       return {1, {static_cast<const TfLiteStablehloCompositeParams*>(params)->subgraph_index}};
     default: return {};

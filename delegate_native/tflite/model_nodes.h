@@ -46,7 +46,7 @@ constexpr char kUnrunKernel[] = "QuadraUnrun";
 Status ReadCalled(TfLiteContext* context, ModelNodes* model);
 
 // The subgraphs that a node may run: branches, parts of a loop, the decomposition of a composite,
-// the computation of a scatter.
+// the computation of a scatter or of windows.
 struct Subgraphs {
   int count = 0;
   int indices[2] = {};

@@ -15,6 +15,7 @@ from host_tools.build import bazel
 from tests.model_builder import Blocks, Model
 from tests.native.runtime_probe import Probe, View, floats, make_int_array, node_and_registration, tensor
 from tests.vectors.composites import composite
+from tests.vectors.reduce_window import Windows
 from tests.vectors.scatter import scatter_op
 
 _LABEL = "//tests/native:abi_layout"
@@ -328,6 +329,11 @@ def test_nodes_and_registrations_are_where_we_think(layout):
                 "index_vector_dim": 1,
                 "update_computation_subgraph_index": 7,
             },
+        ),
+        (
+            "TfLiteStablehloReduceWindowParams",
+            one((1, 6, 5, 3), lambda m, x: Windows(x.shape, {1: 3, 2: 2}).node(m, x, np.array(0, np.float32), 7)),
+            {"body_subgraph_index": 7},
         ),
         (
             "TfLiteStablehloCompositeParams",
