@@ -34,7 +34,6 @@ ROWS = (
     ("places/test_signatures.py::test_each_runs_on_this_machine[gles", "OpenCL"),
     ("places/lab/test_lab.py::test_a_session_whose_caller_was_killed_goes_on", "a scheduler's restart"),
     ("places/lab/test_lab_bench.py::test_each_model_is_measured_on_one_device_and_a_bench_goes_on", "labs in suites"),
-    ("tasks/test_bisect.py::test_a_library_that_keeps_no_tensors_is_searched_by_beginnings", "a signature's"),
     ("tasks/test_bisect.py::test_rounding_that_tflites_own_kernels_have_too_is_not_blamed", "grids of quantised models"),
     ("tasks/test_bisect.py::test_against_another_backend", "against the CPU"),
     ("tasks/test_bisect.py::test_an_overflow_of_half_is_called_one[gles", "OpenCL"),

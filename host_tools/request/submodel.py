@@ -31,30 +31,7 @@ class Cutter:
 
     def before(self, output: int, known: Collection[int]) -> Part:
         """What it takes to make `output`, back to tensors that are known or that the model is given."""
-        return self._before((output,), known)
-
-    def steps(self) -> list[int]:
-        """Nodes that compute, in the model's order: not those that make constants of constants."""
-        constants, found = set[int](), []
-        for index, node in enumerate(self.graph.operators):
-            read = [t for t in _some(node.inputs) if t >= 0]
-            if read and all(t in constants or self.is_stored(t) for t in read):
-                constants.update(_some(node.outputs))
-            else:
-                found.append(index)
-        return found
-
-    def beginning(self, count: int) -> Part:
-        """The first `count` steps, and as outputs those of their results that come out: later steps read them, or none does."""
-        steps = self.steps()
-        reads = [set(_some(self.graph.operators[i].inputs)) for i in steps]
-        later = set(_some(self.graph.outputs)).union(*reads[count:])
-        within = set[int]().union(*reads[:count])
-        made = [t for i in steps[:count] for t in _some(self.graph.operators[i].outputs)]
-        return self._before(tuple(t for t in made if t in later or t not in within), ())
-
-    def _before(self, outputs: tuple[int, ...], known: Collection[int]) -> Part:
-        nodes, inputs, waiting = set[int](), set[int](), list(outputs)
+        nodes, inputs, waiting = set[int](), set[int](), [output]
         while waiting:
             tensor = waiting.pop()
             maker = self.maker.get(tensor)
@@ -68,7 +45,7 @@ class Cutter:
                     inputs.add(read)
                 else:
                     waiting.append(read)
-        return Part(tuple(sorted(nodes)), tuple(sorted(inputs)), outputs)
+        return Part(tuple(sorted(nodes)), tuple(sorted(inputs)), (output,))
 
     def cut(self, part: Part, shapes: Mapping[int, Iterable[int]]) -> bytes:
         """The part as a file. Its inputs have these shapes, and the order of `part`."""

@@ -13,7 +13,6 @@ import numpy as np
 from msgspec import structs
 
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
-from host_tools.base.units import counted
 from host_tools.judge import compare, judged, tensor_errors
 from host_tools.judge.tensor_errors import HALF_MAX, Tensors
 from host_tools.places import on_host, where
@@ -26,7 +25,6 @@ from host_tools.record.spec import RunSpec
 from host_tools.request import delegate_options, from_arguments, signatures
 from host_tools.request.submodel import Cutter, Part, as_model_has
 from host_tools.show import bisect_table
-from host_tools.tasks.bisect_beginnings import Found, Run, Search
 
 FOLDER = "bisect"
 MODEL = f"{FOLDER}/wrong_op.tflite"
@@ -83,13 +81,8 @@ def run(
 ) -> tuple[RunFolder, schema.Bisect]:
     """Runs, compares, cuts. tolerance: of a tensor's range; 0: that of the precision (judge/compare.py)."""
     session = _Session(place, show, tolerance or compare.TOLERANCE[spec.options.get("precision") or "f32"])
-    try:
-        mine = session.keep(spec, place)
-        theirs = session.keep(other.spec, other.place) if other else None
-    except QuadraError as error:
-        if "there is no option 'dump_tensors'" not in error.came_back:
-            raise
-        return session.by_beginnings(spec, other, tolerance)
+    mine = session.keep(spec, place)
+    theirs = session.keep(other.spec, other.place) if other else None
     found = session.find(mine, theirs, other.words if other else "cpu")
     if found.row >= 0:
         session.cut(mine, found)
@@ -98,13 +91,6 @@ def run(
         found.sentence += "; cut out, it is right: rounding, or a fault that needs what is around it"
     run_folder.write_json(mine.folder.path / schema.Bisect.FILE, found)
     return mine.folder, found
-
-
-def _once(spec: RunSpec, of: RunSpec) -> RunSpec:
-    """A run as `spec` asks, of the model of another."""
-    return structs.replace(
-        spec, model=of.model, inputs=of.inputs, repetitions=1, peers=(), profile=False, cold=False, keep_tensors=False
-    )
 
 
 def own_errors(spec: RunSpec, place: Place, show: Show) -> dict[int, float]:
@@ -220,45 +206,6 @@ class _Session:
         if not any(row.compared or row.alone is not None for row in rows):
             return "unknown", f"there was nothing to compare with: {run.folder.read(schema.CpuTensors).error}"
         return "none", "every compared tensor is right"
-
-    def by_beginnings(self, spec: RunSpec, other: Other | None, tolerance: float) -> tuple[RunFolder, schema.Bisect]:
-        """The same with a library that keeps no tensors."""
-
-        def runner(asked: RunSpec, place: Place) -> Run:
-            place.prepare()
-            return lambda of: place.run(place.aim(_once(asked, of)), self.show)
-
-        theirs = runner(other.spec, other.place) if other else None
-        search = Search(spec, runner(spec, self.place), theirs, tolerance, self.show)
-        told = search.find()
-        found = schema.Bisect(against=other.words if other else "cpu", tolerance=self.tolerance, rows=told.rows,
-                              ops=len(search.steps), compared=len(told.rows), kind="none", row=told.row,
-                              sentence="the outputs are right")  # fmt: skip
-        if told.count is None:
-            found.kind, found.sentence = "unknown", "there was nothing to compare with: the CPU cannot run the model"
-        if told.part:
-            search.write(told.part, told.arrays, told.folder.path / MODEL, told.folder.path / INPUTS)
-            found.model, found.command = MODEL, _command(told.folder, spec)
-            found.reproduced = self._reproduces(told.folder, spec)
-            found.kind, found.sentence = self._kind_by_runs(spec, told, found)
-        run_folder.write_json(told.folder.path / schema.Bisect.FILE, found)
-        return told.folder, found
-
-    def _kind_by_runs(self, spec: RunSpec, told: Found, found: schema.Bisect) -> tuple[schema.Fault, str]:
-        row = told.rows[told.row]
-        where = (
-            f"the model is right up to node {row.nodes[0]} ({row.ops}, '{bisect_table.short(row.name)}'), which {row.problem};"
-            f" this library keeps no tensors: found by {counted(told.runs, 'run')} of the model's beginnings"
-        )
-        if not found.reproduced:
-            return "accumulated", f"{where}; the op is right by itself: errors add up, or it needs what is around it"
-        row.alone_problem = row.problem
-        if (spec.options.get("precision") or "f32") == "f32":
-            return "kernel", where
-        floats = structs.replace(spec, options={**spec.options, "precision": "f32"})
-        if self._reproduces(told.folder, floats):
-            return "kernel", f"{where}; with precision=f32 it is wrong, too"
-        return "precision", f"{where}; with precision=f32 it is right"
 
     def cut(self, run: Tensors, found: schema.Bisect) -> None:
         """The wrong op as a model; runs it, and if it is right by itself, with more of what comes before it."""

@@ -13,7 +13,6 @@ from host_tools.request import from_arguments
 from host_tools.tasks import bisect, replays
 from tests.android_parts import app_library
 from tests.host_tools.places import test_native_runner
-from tests.host_tools.tasks import test_bisect
 from tests.model_builder import Model
 from tests.signature_models import KEYS, two_signatures, with_signatures
 
@@ -129,12 +128,6 @@ def test_a_signatures_plan_is_replayed_on_its_own_inputs(library, path):
         outcomes = replays.run(str(folder.path), wanted, lambda text: None)
         replays.fail_if_wrong(outcomes)
         assert [len(outcome.outputs) for outcome in outcomes] == [1], "its output was compared"
-
-
-def test_an_older_librarys_signature_is_searched_by_beginnings(library, path, tmp_path, monkeypatch):
-    older = test_bisect.without_dump_tensors(library, tmp_path)
-    folder, found = bisect.run(spec_of(path, "decode"), on_host.Host(older), None, lambda text: None)
-    assert found.kind == "none" and folder.subgraph() == 1, found
 
 
 def test_bisect_looks_into_the_signature_that_it_is_given(library, path):

@@ -1,7 +1,6 @@
 """`inv bisect` names the op that is wrong, says what kind of fault it is, and leaves a model of that op alone which is
 wrong, too: with faults planted into drivers, in a model of over a hundred ops, on both backends and on a virtual device."""
 
-import math
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -136,40 +135,6 @@ def test_an_overflow_of_half_is_called_one(backend, search):
     status, found, folder = search(large_model(overflow=True), *words)
     assert (status, found.kind) == (1, "precision"), found.sentence
     assert "65504" in found.sentence
-    assert "CONV_2D" in wrong_op(found, folder)
-
-
-def without_dump_tensors(library: Path, folder: Path) -> Path:
-    """The library as one that is older than the option."""
-    older = folder / "older.so"
-    older.write_bytes(library.read_bytes().replace(b"dump_tensors\0", b"dump_nothing\0"))
-    return older
-
-
-@ON_OPENCL
-def test_a_library_that_keeps_no_tensors_is_searched_by_beginnings(backend, search, monkeypatch, library, tmp_path):
-    monkeypatch.setenv("OPENCL_WRONG", "average_pool2d")
-    monkeypatch.setenv("EGL_FAULTS", "wrong_sum=float((y1")
-    words = [f"--backend={backend}", f"--target={TARGETS[backend]}"]
-    _, kept, _ = search(large_model(), *words)
-    before = len(list((tmp_path / "runs").iterdir()))
-    older = without_dump_tensors(library, tmp_path)
-    status, found, folder = search(large_model(), *words, f"--library={older}")
-    assert (status, found.kind) == (1, "kernel"), found.sentence
-    assert "AVERAGE_POOL_2D" in wrong_op(found, folder)
-    assert found.rows[found.row].nodes[0] in kept.rows[kept.row].nodes
-    refused = 1  # the run that was to keep tensors
-    assert len(list((tmp_path / "runs").iterdir())) - before - refused <= math.ceil(math.log2(found.ops)) + 2
-
-
-@pytest.mark.slow
-def test_without_kept_tensors_a_right_model_takes_one_run_and_an_overflow_is_called_one(search, library, tmp_path):
-    older = without_dump_tensors(library, tmp_path)
-    status, found, _ = search(large_model(), "--backend=opencl", f"--library={older}")
-    assert (status, found.kind, found.rows) == (0, "none", []), found.sentence
-    words = ["--backend=opencl", "--target=mali-g76", "--precision=f16", f"--library={older}"]
-    status, found, folder = search(large_model(overflow=True), *words)
-    assert (status, found.kind) == (1, "precision"), found.sentence
     assert "CONV_2D" in wrong_op(found, folder)
 
 
