@@ -395,7 +395,8 @@ def run(
     from host_tools.record import peer_names
     from host_tools.record.spec import RunSpec
     from host_tools.request import from_arguments
-    from host_tools.tasks import chosen_driver, judged_runs
+    from host_tools.run import chosen_driver, model_runs
+    from host_tools.tasks import run as run_task
 
     def asked() -> tuple[list[RunSpec], list[Place]]:
         row = chosen_driver.find(driver, backend, target, on, options)
@@ -408,10 +409,10 @@ def run(
         return specs, where.parse(on, _file(library), _file(apk), via)
 
     limits = Limits(max_ms or None, max_cpu_nodes if max_cpu_nodes >= 0 else None)
-    wanted = judged_runs.Wanted(limits, Path(junit).expanduser() if junit else None)
+    wanted = model_runs.Wanted(limits, Path(junit).expanduser() if junit else None)
     if json:
-        raise Exit(code=judged_runs.run_as_json(asked, wanted))
-    judged_runs.run(asked, terminal.console(), wanted)
+        raise Exit(code=run_task.run_as_json(asked, wanted))
+    run_task.run(asked, terminal.console(), wanted)
 
 
 @task(
@@ -442,15 +443,16 @@ def support(
     from json import dumps
 
     from host_tools.base import terminal
-    from host_tools.tasks import support
+    from host_tools.run import node_support
+    from host_tools.tasks import support as support_task
 
-    spec = support.make_spec(model, target, precision, backend, driver)
-    report, found = support.ask(spec, _library(library, driver))
+    spec = node_support.make_spec(model, target, precision, backend, driver)
+    report, found = node_support.ask(spec, _library(library, driver))
     if json:
-        print(dumps(support.to_json(spec, report, found), indent=1))
+        print(dumps(support_task.to_json(spec, report, found), indent=1))
     else:
-        support.show(spec, found, terminal.console())
-    support.check(spec, report, max_cpu_nodes if max_cpu_nodes >= 0 else None)
+        support_task.show(spec, found, terminal.console())
+    node_support.check(spec, report, max_cpu_nodes if max_cpu_nodes >= 0 else None)
 
 
 @task(
@@ -483,8 +485,8 @@ def generate(
     from host_tools.base.errors import QuadraError
     from host_tools.record import printed
     from host_tools.request import from_arguments
+    from host_tools.run import chosen_driver, token_generation
     from host_tools.show import generate_table
-    from host_tools.tasks import chosen_driver, generate
 
     document = None
     try:
@@ -493,15 +495,15 @@ def generate(
             model, backend=row.backend if row else backend, precision=precision, target=target, options=options, threads=threads,
             float32_nodes=float32_nodes, cache=cache, deadline_s=float(timeout), api=api, driver=driver, peers=(),
         )  # fmt: skip
-        asked = generate.Asked(steps, prompt, seed, free, against, in_place)
-        document = generate.run(spec, asked, _file(library))
+        asked = token_generation.Asked(steps, prompt, seed, free, against, in_place)
+        document = token_generation.run(spec, asked, _file(library))
         if not json:
             generate_table.show(document, terminal.console())
-        generate.check(document)
+        token_generation.check(document)
     except QuadraError as error:
         if not json:
             raise
-        document = generate.failed(document, error)
+        document = token_generation.failed(document, error)
     if json and document:
         print(printed.text(document))
         raise Exit(code=document.exit_status)
@@ -530,19 +532,21 @@ def advise(
     from msgspec import structs
 
     from host_tools.base import terminal
+    from host_tools.debug import model_advice
     from host_tools.request import from_arguments
-    from host_tools.tasks import advise, support
+    from host_tools.run import node_support
+    from host_tools.tasks import advise as advise_task
 
-    plan = support.make_spec(model, target, "f32", backend)
+    plan = node_support.make_spec(model, target, "f32", backend)
     specs = []
     for entry in from_arguments.entries(model, "", []):
         given = from_arguments.make_spec(**entry, image=image, value_range=range, seed=seed, arrays=inputs)
         specs.append(structs.replace(plan, inputs=given.inputs, signature=given.signature))
-    found, note = advise.find(specs, _library(library))
+    found, note = model_advice.find(specs, _library(library))
     if json:
-        print(dumps(advise.to_json(plan, found, note), indent=1))
+        print(dumps(advise_task.to_json(plan, found, note), indent=1))
     else:
-        advise.show(plan, found, note, terminal.console())
+        advise_task.show(plan, found, note, terminal.console())
 
 
 _ONE_RUN = {"run": "`latest` (default), the id of a run or a prefix of it, a model (its newest run), or a path."}
@@ -715,24 +719,24 @@ def bisect(
     from host_tools.base import json_text, terminal
     from host_tools.base.errors import QuadraError, worst
     from host_tools.base.progress import progress
+    from host_tools.debug import wrong_op
     from host_tools.request import from_arguments
     from host_tools.show import bisect_table
-    from host_tools.tasks import bisect
 
     console, errors, documents = terminal.console(), [], []
     for entry in from_arguments.entries(model, signature, size or []):
-        asked = bisect.asked(
+        asked = wrong_op.asked(
             **entry, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
             against=against,
         )  # fmt: skip
         try:
             with progress(f"bisect {asked[0].label}") as show:
-                folder, found = bisect.run(*asked, show, tolerance)
+                folder, found = wrong_op.run(*asked, show, tolerance)
             documents.append({"folder": folder.path, "signature": entry["signature"], **json_text.plain(found)})
             if not json:
                 bisect_table.show(folder, found, console, everything=all)
-            bisect.fail_if_wrong(found)
+            wrong_op.fail_if_wrong(found)
         except QuadraError as error:  # the other signatures are looked into all the same
             errors.append(error)
     if json:
@@ -770,9 +774,10 @@ def overflow(
 
     from host_tools.base import terminal
     from host_tools.base.progress import progress
+    from host_tools.debug import float32_search, half_ranges
     from host_tools.places import where
     from host_tools.request import from_arguments
-    from host_tools.tasks import float32_nodes, overflow
+    from host_tools.tasks import overflow as overflow_task
 
     asked = []
     for entry in from_arguments.entries(model, signature, size or []):
@@ -780,19 +785,19 @@ def overflow(
             **entry, image=image, value_range=range, seed=seed, arrays=inputs, peers=(), backend=backend,
             precision=precision, target=target,
         )  # fmt: skip
-        found, searched = overflow.ask(spec, lambda: _library(library)), None
+        found, searched = half_ranges.ask(spec, lambda: _library(library)), None
         if error:
             with progress(f"overflow {spec.label}") as show:
                 (place,) = where.parse("host", _file(library))
-                searched = float32_nodes.find(spec, place, overflow.to_name(found), error, show)
-        asked.append(overflow.Asked(spec, found, searched))
+                searched = float32_search.find(spec, place, half_ranges.to_name(found), error, show)
+        asked.append(half_ranges.Asked(spec, found, searched))
     if json:
-        print(dumps(overflow.to_json(asked), indent=1))
+        print(dumps(half_ranges.to_json(asked), indent=1))
         return
     for one in asked:
-        overflow.show(one.spec, one.ranges, terminal.console(), top)
+        overflow_task.show(one.spec, one.ranges, terminal.console(), top)
         if one.searched:
-            overflow.show_search(one.spec, one.searched, error, terminal.console())
+            overflow_task.show_search(one.spec, one.searched, error, terminal.console())
 
 
 @task(
@@ -1016,9 +1021,10 @@ def bench(
     Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm or --lab, another runtime's failure is a finding.
     """
     from host_tools.base import terminal
-    from host_tools.tasks import bench, bench_asked
+    from host_tools.measure import bench_request
+    from host_tools.tasks import bench as bench_task
 
-    words = bench_asked.Words(
+    words = bench_request.Words(
         tuple(models),
         on,
         backend,
@@ -1034,8 +1040,8 @@ def bench(
         defaults,
     )
     if json:
-        raise Exit(code=bench.run_as_json(words, _file(library)))
-    bench.run(words, _file(library), terminal.console())
+        raise Exit(code=bench_task.run_as_json(words, _file(library)))
+    bench_task.run(words, _file(library), terminal.console())
 
 
 @task(
@@ -1067,8 +1073,8 @@ def regress(
     something could not run.
     """
     from host_tools.base import json_text, terminal
+    from host_tools.measure import regress_suite as regression
     from host_tools.show.regression import exports, page, table
-    from host_tools.tasks import regress as regression
 
     found = regression.run(suite, on, baseline, save, _file(library), lab, resume)
     if json:
@@ -1112,21 +1118,23 @@ def parity(
 
     from host_tools.base import terminal
     from host_tools.base.progress import progress
-    from host_tools.tasks import chosen_driver, device_parity, parity
+    from host_tools.parity import vector_parity
+    from host_tools.run import chosen_driver
+    from host_tools.tasks import parity as parity_task
 
     row = chosen_driver.find(driver, on=on)
     if on != "host":
-        device_parity.task(on, _file(library), op, quick, fresh, json)
+        parity_task.on_device(on, _file(library), op, quick, fresh, json)
         return
     with progress("parity") as show:
         if row:
             row.check()
-        found = parity.measure(_library(library, driver), op, quick, show, driver)
+        found = vector_parity.measure(_library(library, driver), op, quick, show, driver)
     if json:
-        print(dumps(parity.to_json(found), indent=1))
+        print(dumps(parity_task.to_json(found), indent=1))
     else:
-        parity.show(found, terminal.console())
-    parity.fail_if_wrong(found)
+        parity_task.show(found, terminal.console())
+    vector_parity.fail_if_wrong(found)
 
 
 @task(
@@ -1227,7 +1235,7 @@ def lab(c: Context, words: list[str], host: str = "", listen: str = "localhost",
 
 
 def _library(given: str, driver: str = "") -> Path:
-    from host_tools.tasks import chosen_driver
+    from host_tools.run import chosen_driver
 
     return chosen_driver.library(_file(given), driver)
 

@@ -73,8 +73,8 @@ def run(
     from host_tools.places import where
     from host_tools.places.place import quiet
     from host_tools.request import from_arguments
+    from host_tools.run import chosen_driver, model_runs
     from host_tools.show import report
-    from host_tools.tasks import chosen_driver, judged_runs
 
     more = ",".join(
         f"{name}={int(value) if isinstance(value, bool) else value}" for name, value in (options or {}).items()
@@ -100,7 +100,7 @@ def run(
             named = ", ".join(place.name for place in places)
             raise Misuse(f"run on {on!r}", f"that is {len(places)} places", f"run on each: {named}")
         places[0].prepare(specs[0].peers)
-        judged = judged_runs.run_shown(specs[0], places[0], quiet, _functions(metrics))
+        judged = model_runs.run_shown(specs[0], places[0], quiet, _functions(metrics))
     if specs[0].inputs.arrays:
         report.write(judged)  # its command names the run's own copy of the arrays now
     return result_of(judged)
@@ -140,7 +140,7 @@ def support(
     target: the device to plan for, a name (docs/targets.md) or a JSON file; empty: a generic one. backend: empty: the target's.
     driver: plan for the device of this driver instead.
     """
-    from host_tools.tasks import chosen_driver, support as task
+    from host_tools.run import chosen_driver, node_support as task
 
     spec = task.make_spec(fspath(model), target, precision, backend, driver)
     report, found = task.ask(spec, chosen_driver.library(_path(library), driver))
@@ -165,9 +165,9 @@ def bench(
     A model that fails is a row with its reason, and raises nothing.
     """
     from host_tools.judge import bench_figures
+    from host_tools.measure import bench_session as task
+    from host_tools.measure.bench_request import Words
     from host_tools.show import bench_page
-    from host_tools.tasks import bench as task
-    from host_tools.tasks.bench_asked import Words
 
     sizes = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in (size or {}).items())
     words = Words(

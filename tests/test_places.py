@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from host_tools.measure import bench_request
 from host_tools.places import on_host, on_jvm
 from host_tools.request import from_arguments
-from host_tools.tasks import bench_asked
 from tests import places
 from tests.android_parts import app_library
 from tests.host_tools import run_folders
@@ -20,7 +20,7 @@ def android():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ("opencl", "gles"))
-@pytest.mark.parametrize("model", bench_asked.MODELS)
+@pytest.mark.parametrize("model", bench_request.MODELS)
 def test_a_model_has_the_same_errors_in_both_places(model, backend, android, library, tmp_path):
     words = {"backend": backend, "repetitions": 1, "deadline_s": 600.0}
     here = on_host.Host(library).run(from_arguments.make_spec(model, peers=(), **words), runs_dir=tmp_path / "host")

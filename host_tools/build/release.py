@@ -24,10 +24,9 @@ CHECKSUMS = "SHA256SUMS"
 API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in the wheel
 # Of host_tools: what builds, tests and checks the sources stays in a clone, and so does what runs Android's code here.
 LEFT_OUT = (
-    *("android_on_host", "build", "virtual_device", "tasks/fuzz", "record/schema_page.py"),
+    *("android_on_host", "build", "parity", "virtual_device", "tasks/fuzz", "record/schema_page.py"),
     *("places/cases_on_device.py", "places/on_jvm.py", "places/stock_kernels.py", "tasks/debian_packages.txt"),
     *(f"tasks/{name}.py" for name in ("demo", "driver_matrix", "lint", "parity", "repository")),
-    *(f"tasks/device_parity{name}.py" for name in ("", "_log", "_session")),
 )
 _TAKEN = (
     *(f"build/{name}.py" for name in ("__init__", "artifacts", "prebuilt", "size")),

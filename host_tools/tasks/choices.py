@@ -40,9 +40,9 @@ def _planned_backends() -> Choices:
 
 
 def _bench_backends() -> Choices:
-    from host_tools.tasks import bench_asked
+    from host_tools.measure import bench_request
 
-    return Choices(tuple(bench_asked.BACKENDS))
+    return Choices(tuple(bench_request.BACKENDS))
 
 
 def _precisions() -> Choices:
@@ -62,15 +62,15 @@ def _apis() -> Choices:
 
 
 def _bench_apis() -> Choices:
-    from host_tools.tasks import bench_asked
+    from host_tools.measure import bench_request
 
-    return Choices(tuple(bench_asked.APIS))
+    return Choices(tuple(bench_request.APIS))
 
 
 def _references() -> Choices:
-    from host_tools.tasks import generate
+    from host_tools.run import token_generation
 
-    return Choices(generate.AGAINST)
+    return Choices(token_generation.AGAINST)
 
 
 def _routes() -> Choices:

@@ -11,8 +11,8 @@ from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_host import Host
 from host_tools.places.on_phone import Phone
 from host_tools.request import from_arguments, models
+from host_tools.run import model_runs
 from host_tools.show import report, run_account
-from host_tools.tasks import judged_runs
 from host_tools.virtual_device import registry
 
 MODEL = "selfie_segmentation"
@@ -30,16 +30,16 @@ def show() -> Judged:
     here = Host()
     here.prepare()
     _step(3, "run it on OpenGL ES, beside the CPU and XNNPACK")
-    other = judged_runs.run_and_judge(
+    other = model_runs.run_and_judge(
         from_arguments.make_spec(MODEL, backend="gles", image=str(picture), profile=True), here
     )
     _step(4, "run it on OpenCL, too")
     spec = from_arguments.make_spec(MODEL, image=str(picture), profile=True, cold=True, repetitions=50)
-    first = judged_runs.run_and_judge(spec, here)
+    first = model_runs.run_and_judge(spec, here)
     print(file=sys.stderr)
     run_account.account(first, terminal.console())
     print(f"\n{run_account.short_account(other)}")
-    judged_runs.checked([first, other])
+    model_runs.checked([first, other])
     print(file=sys.stderr)
     loop(picture, first_step=5)
     print(f"\nOpen {first.folder.path / report.FILE} in a browser: picture, mask, time per op, where each node ran.")
@@ -72,7 +72,7 @@ def loop(picture: Path | None = None, library: Path | None = None, first_step: i
         for name in ON_DEVICE:
             for backend in BACKENDS:
                 spec = from_arguments.make_spec(name, backend=backend, image=str(picture), repetitions=10)
-                runs.append(judged_runs.run_and_judge(spec, phone))
+                runs.append(model_runs.run_and_judge(spec, phone))
         print(file=sys.stderr)
         console = terminal.console()
         run_account.table(runs).show(console)
@@ -81,7 +81,7 @@ def loop(picture: Path | None = None, library: Path | None = None, first_step: i
         )
     finally:
         registry.stop(_DEVICE)
-    return judged_runs.checked(runs)
+    return model_runs.checked(runs)
 
 
 def _step(number: int, text: str) -> None:

@@ -16,8 +16,8 @@ from host_tools.places import on_host
 from host_tools.record import cache_file, named_plans, plan_view
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
+from host_tools.run import node_support
 from host_tools.show import memory_map, plan_diff_table, plan_table
-from host_tools.tasks import support
 
 _BUILD = re.compile(r"(?<=, )build [0-9a-f]+, [0-9]+ bits")
 
@@ -87,7 +87,7 @@ def _diff(first: str, second: str, options: Options, console: Console) -> int:
 
 def make(model: str, options: Options, library: Path | None = None) -> list[Path]:
     """Plans for a target's GPU, made here; nothing is run. One file per partition: NAME.quadra, NAME-1.quadra, …"""
-    spec = support.make_spec(model, options.target, options.precision, options.backend)
+    spec = node_support.make_spec(model, options.target, options.precision, options.backend)
     if options.cache:
         return _make_for_cache(spec, options, library or artifacts.library())
     with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:

@@ -15,9 +15,10 @@ from host_tools.base import installed, settings
 from host_tools.base.errors import Misuse, not_written
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.base.units import counted, size_text
+from host_tools.measure import regress_resume
 from host_tools.record import printed, run_folder, run_list, run_names
 from host_tools.record.run_list import Entry
-from host_tools.tasks import caches, regress_resume
+from host_tools.tasks import caches
 
 _GOOD, _BAD = ("right", "passed"), ("wrong", "regressed", "failed", "crashed", "timed out", "damaged")
 _STAMP = re.compile(r"(?:[a-z]+-)?\d{8}-\d{6}(?:-\d{3}(?!\d))?")  # what a table calls an entry by: a prefix of its name

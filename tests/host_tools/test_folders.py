@@ -18,7 +18,8 @@ STARTER = "host_tools.base.child_process"
 FORKS = "host_tools.tasks.fuzz.folder_fuzzer"  # itself, thousands of times: what it reads with is loaded once
 ANALYSES = ("record", "judge", "show")
 _ROW = re.compile(r"^\| `(\w+)/` \| [^|]+ \| ([^|]*) \|$", re.MULTILINE)
-_MOST_AT_THE_TOP = 15
+_MOST_AT_THE_TOP = 19
+_LONGEST_TASK = 100  # lines of the file of a task that a folder does
 
 
 def rules() -> dict[str, frozenset[str]]:
@@ -125,6 +126,26 @@ def test_what_analyses_starts_no_process():
         r"\bsubprocess\.(?:run|Popen|call|check_\w+)\(|\bos\.(?:system|popen|exec\w+|spawn\w+|fork)\(|multiprocessing"
     )
     assert {module for module, source in SOURCES.items() if starters.search(source)} == {STARTER, FORKS}
+
+
+def test_the_python_api_calls_what_the_tasks_call_and_no_task():
+    sources = [path.read_text(encoding="utf-8") for path in API.rglob("*.py")]
+    used = {module for source in sources for module in imported(source, set(SOURCES), types=True)}
+    assert {"run", "measure"} <= {folder_of(module) for module in used}
+    assert "tasks" not in {folder_of(module) for module in used}
+
+
+@pytest.mark.parametrize("folder", ["run", "measure", "debug", "parity"])
+def test_a_task_of_a_folder_is_thin(folder):
+    """It runs nothing by itself: it neither knows a place nor an attempt, and its file is short."""
+    tasks = [one for one in GRAPH if folder_of(one) == "tasks" and folder in map(folder_of, GRAPH[one])]
+    named = [
+        one for one in tasks if one.rpartition(".")[2] in ("run", "bench", "overflow", "advise", "support", "parity")
+    ]
+    assert named
+    for task in named:
+        assert SOURCES[task].count("\n") <= _LONGEST_TASK, task
+        assert not {"places", "phone", "build"} & set(map(folder_of, GRAPH[task])), task
 
 
 def test_no_files_import_each_other_not_even_for_types():

@@ -25,11 +25,13 @@ from host_tools.base.errors import RunFailed
 from host_tools.base.readable import HANDLER
 from host_tools.base.text_table import Table
 from host_tools.build import apk_check
+from host_tools.debug import model_advice
 from host_tools.drivers import driver_table, results
 from host_tools.judge import compare, judged, judged_cases, plan_diff, run_diff
 from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
+from host_tools.parity import vector_parity
 from host_tools.phone.adb.choice import Found
 from host_tools.phone.state.glance import Glance
 from host_tools.record import plan_view, printed as documents, profile, run_list, schema, verdicts
@@ -51,7 +53,7 @@ from host_tools.show import (
 )
 from host_tools.show.regression import table as regression_table
 from host_tools.tasks import (
-    advise,
+    advise as advise_task,
     caches,
     devices,
     doctor,
@@ -59,15 +61,15 @@ from host_tools.tasks import (
     drivers,
     lint,
     list_models,
-    overflow,
-    parity,
+    overflow as overflow_task,
+    parity as parity_task,
     runs,
 )
 from tests.host_tools import run_folders
 from tests.host_tools.analyse import test_beside
 from tests.host_tools.judge import regress_cases, test_run_diff
+from tests.host_tools.measure import test_bench
 from tests.host_tools.record import cache_files, plans
-from tests.host_tools.tasks import test_bench
 from tests.host_tools.test_folders import SOURCES
 
 LONG = "MobilenetV1/MobilenetV1/Conv2d_12_pointwise/Relu6;" + "model/block_13_expand_BN/FusedBatchNormV3_1;" * 5
@@ -325,9 +327,10 @@ def two_runs(folder: Path, console: Console) -> None:
 def advice(folder: Path, console: Console) -> None:
     reason = "a kernel of its own that only moves 123456789 numbers, 2.25 KiB"
     rows = [
-        advise.Advice(kind, "", 1234, "TRANSPOSE_CONV", LONG, 0.123, reason, "a RESHAPE") for kind in ("split", "move")
+        model_advice.Advice(kind, "", 1234, "TRANSPOSE_CONV", LONG, 0.123, reason, "a RESHAPE")
+        for kind in ("split", "move")
     ]
-    advise.show(run_folders.make(folder).spec(), rows, "", console)
+    advise_task.show(run_folders.make(folder).spec(), rows, "", console)
 
 
 @case
@@ -385,7 +388,7 @@ def large_numbers_of_a_model(folder: Path, console: Console) -> None:
         schema.Range(tensor=i, name=name, node=0, largest=1.23456e38) for i, name in enumerate((LONG, HOSTILE, "a"))
     ]
     found = schema.Ranges(ops=["CONV_2D"], tensors=rows)
-    overflow.show(run_folders.make(folder).spec(), found, console, 20)
+    overflow_task.show(run_folders.make(folder).spec(), found, console, 20)
 
 
 @case
@@ -407,7 +410,9 @@ def all_ops(folder: Path, console: Console) -> None:
     backends, precisions, storages = ("opencl", "gles"), ("f32", "f32_f16", "f16"), ("buffer", "image")
     cells = [{"backend": b, "precision": p, "storage": s} for b in backends for p in precisions for s in storages]
     head = {"ops": ["BIDIRECTIONAL_SEQUENCE_LSTM", "ADD"], "cells": cells, "total": 4}
-    parity.show(parity.read([head, {"op": "ADD", **cells[3], "case": "c", "wrong": "off by [1]"}] * 1), console)
+    parity_task.show(
+        vector_parity.read([head, {"op": "ADD", **cells[3], "case": "c", "wrong": "off by [1]"}] * 1), console
+    )
 
 
 @case

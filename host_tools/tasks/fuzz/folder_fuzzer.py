@@ -171,7 +171,7 @@ def _task(name: str, *words: Any) -> Callable[[], Callable[[Path], Any]]:
         from host_tools.judge import compare, judged  # noqa: F401
         from host_tools.record import plan_view, profile  # noqa: F401
         from host_tools.show import perfetto_trace, run_pages  # noqa: F401
-        from host_tools.tasks import judged_runs  # noqa: F401
+        from host_tools.tasks import run as run_task  # noqa: F401
 
         return lambda folder: getattr(tasks, name).body(None, str(folder), *words)
 

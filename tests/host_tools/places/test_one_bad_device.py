@@ -23,7 +23,7 @@ from host_tools.phone.adb import lock
 from host_tools.places import where
 from host_tools.record.run_folder import RunFolder
 from host_tools.request import from_arguments
-from host_tools.tasks import command_line, judged_runs
+from host_tools.tasks import command_line, run as run_task
 from host_tools.virtual_device import registry
 from tests.host_tools.places.test_place_device import outputs, phone_at, prepared  # noqa: F401 (a fixture)
 from tests.model_builder import Model
@@ -73,7 +73,7 @@ def run(ask):
     """(error, what was printed)"""
     console = Console(file=io.StringIO(), width=300)
     try:
-        judged_runs.run(ask, console)
+        run_task.run(ask, console)
         error = None
     except QuadraError as found:
         error = found
@@ -127,7 +127,7 @@ def test_of_all_devices_one_that_is_bad_ends_only_its_own_part(case, phones, ask
 
 def test_json_has_the_device_that_was_skipped_too(phones, asked, capsys):
     phones[1].faults.add("auth:unauthorized")
-    status = judged_runs.run_as_json(asked("bad,good"))
+    status = run_task.run_as_json(asked("bad,good"))
     document = json.loads(capsys.readouterr().out)
     assert status == document["exit_status"] == 82
     assert [(one["place"], one["result"]) for one in document["runs"]] == [

@@ -37,7 +37,7 @@ from host_tools.places import on_phone
 from host_tools.places.on_phone import Phone
 from host_tools.record import run_folder, spec as specs
 from host_tools.request import from_arguments, inputs
-from host_tools.tasks import judged_runs, pull_runs
+from host_tools.tasks import pull_runs, run as run_task
 from host_tools.virtual_device import processes
 from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools import run_folders
@@ -357,7 +357,7 @@ def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(
         places = [Phone(device, library) for device in devices]
         places[1].name = "virtual second"
         spec = from_arguments.make_spec(str(model), repetitions=3, **from_arguments.destination("all"))
-        folders = [one.folder for one in judged_runs.run(lambda: ([spec], places), Console(file=text, width=200))]
+        folders = [one.folder for one in run_task.run(lambda: ([spec], places), Console(file=text, width=200))]
         assert [folder.spec().device for folder in folders] == [device.serial for device in devices]
         assert len({folder.path for folder in folders}) == 2 and text.getvalue().count(" right ") == 2
         assert "virtual second" in text.getvalue()
@@ -365,7 +365,7 @@ def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(
         prepared(measures_s=5)
         second.faults.add("app.run:crash")
         with pytest.raises(AppCrashedNatively):
-            judged_runs.run(lambda: ([spec], places), Console(file=text, width=200))
+            run_task.run(lambda: ([spec], places), Console(file=text, width=200))
         assert text.getvalue().count(" right ") == 3 and "AppCrashedNatively" in text.getvalue()
         assert left(phone) == left(second) == []
 

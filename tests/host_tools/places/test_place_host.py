@@ -14,8 +14,9 @@ from host_tools.judge import compare, judged
 from host_tools.places import environment, interpreters, model_worker, on_host, reference
 from host_tools.record import run_folder, schema
 from host_tools.request import float_twins, from_arguments
+from host_tools.run import node_support
 from host_tools.show import report, run_account
-from host_tools.tasks import support
+from host_tools.tasks import support as support_task
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 from tests.vectors.integer_weights import Integers
@@ -121,14 +122,14 @@ def test_a_model_that_was_cut_off_is_a_sentence(model, fake, tmp_path):
     with pytest.raises(Misuse, match="read the model cut: the file ends at byte .*cut off"):
         on_host.Host(fake).run(from_arguments.make_spec(str(tmp_path / "cut.tflite")))
     with pytest.raises(Misuse, match="read the model cut: the file ends at byte .*cut off"):
-        support.ask(support.make_spec(str(tmp_path / "cut.tflite")), fake)
+        node_support.ask(node_support.make_spec(str(tmp_path / "cut.tflite")), fake)
 
 
 def test_coverage_asks_and_leaves_no_run(model, fake):
-    spec = support.make_spec(model)
-    report, found = support.ask(spec, fake)
+    spec = node_support.make_spec(model)
+    report, found = node_support.ask(spec, fake)
     assert (found.gpu, found.cpu) == (0, 1) and found.rows[0].reason == "the fake takes nothing"
-    assert json.loads(json.dumps(support.to_json(spec, report, found)))["cpu"] == 1
+    assert json.loads(json.dumps(support_task.to_json(spec, report, found)))["cpu"] == 1
     assert not settings.read().runs_dir.exists()
 
 
@@ -143,7 +144,7 @@ def test_coverage_takes_a_target_of_the_api_that_is_asked_for(model, tmp_path, m
     monkeypatch.setattr(from_arguments, "TARGETS", tmp_path)
 
     def target(*words):
-        return support.make_spec(model, *words).options.get("target", "").rsplit("/", 1)[-1]
+        return node_support.make_spec(model, *words).options.get("target", "").rsplit("/", 1)[-1]
 
     assert target() == "" and target("a") == "a.json" and target("a-gles") == "a-gles.json"
     assert target("", "f32", "gles") == "generic-gles.json"

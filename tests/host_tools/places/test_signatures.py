@@ -6,11 +6,12 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import RunFailed
+from host_tools.debug import wrong_op
 from host_tools.judge import judged
 from host_tools.places import on_host, on_jvm
 from host_tools.record import profile, run_folder, schema
 from host_tools.request import from_arguments
-from host_tools.tasks import bisect, replays
+from host_tools.tasks import replays
 from tests.android_parts import app_library
 from tests.host_tools.places import test_native_runner
 from tests.model_builder import Model
@@ -132,7 +133,7 @@ def test_a_signatures_plan_is_replayed_on_its_own_inputs(library, path):
 
 def test_bisect_looks_into_the_signature_that_it_is_given(library, path):
     spec = spec_of(path, "decode")
-    folder, found = bisect.run(spec, on_host.Host(library), None, lambda text: None)
+    folder, found = wrong_op.run(spec, on_host.Host(library), None, lambda text: None)
     assert found.kind == "none" and found.compared == found.ops == 3, found
     assert folder.subgraph() == 1
 

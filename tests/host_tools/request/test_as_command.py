@@ -10,7 +10,7 @@ from PIL import Image
 from host_tools.places import where
 from host_tools.record.spec import RunSpec
 from host_tools.request import as_command, from_arguments
-from host_tools.tasks import command_line, judged_runs
+from host_tools.tasks import command_line, run as run_task
 from tests.model_builder import one_convolution
 from tests.signature_models import two_signatures
 
@@ -21,7 +21,7 @@ def spec_of(words: list[str], monkeypatch) -> RunSpec:
     """What `inv run` asks for with these words; nothing is run."""
     found = []
     monkeypatch.setattr(where, "parse", lambda *_: [])
-    monkeypatch.setattr(judged_runs, "run", lambda asked, console, wanted: found.extend(asked()[0]))
+    monkeypatch.setattr(run_task, "run", lambda asked, console, wanted: found.extend(asked()[0]))
     with pytest.raises(SystemExit) as ended:
         raise SystemExit(command_line.main(words))
     assert not ended.value.code

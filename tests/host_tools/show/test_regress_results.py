@@ -12,8 +12,8 @@ from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.launch import Launch
+from host_tools.measure import regress_suite
 from host_tools.show.regression import exports, page, table
-from host_tools.tasks import regress
 from tests.host_tools.judge import regress_cases
 from tests.host_tools.judge.regress_cases import launches
 
@@ -82,27 +82,29 @@ def test_everything_is_written(session):
 
 def test_worse_is_1_broken_is_the_errors_own_and_nothing_to_compare_is_2(session):
     with pytest.raises(JudgementFailed, match=r"worse than before: a_model/opencl/f32 on dev.* \(steady\)"):
-        regress.fail_if_wrong(session)
+        regress_suite.fail_if_wrong(session)
     session.cases = [session.cases[0], session.cases[2]]
-    with pytest.raises(regress.CellsBroken, match="b_model/gles/f32 on .*gone") as caught:
-        regress.fail_if_wrong(session)
+    with pytest.raises(regress_suite.CellsBroken, match="b_model/gles/f32 on .*gone") as caught:
+        regress_suite.fail_if_wrong(session)
     assert caught.value.exit_code == 85
     session.cases = session.cases[:1]
-    regress.fail_if_wrong(session)
+    regress_suite.fail_if_wrong(session)
     session.cases[0].missing, session.cases[0].baseline = "the baseline base has no such cell", None
     session.cases[0].findings = regress_cases.cell_verdicts.examine(session.cases[0], session.suite)
     with pytest.raises(Misuse, match="no cell can be: .*no such cell"):
-        regress.fail_if_wrong(session)
+        regress_suite.fail_if_wrong(session)
 
 
 def test_what_is_worse_gets_no_name(session, tmp_path):
     with History(tmp_path / "history.sqlite") as history:
-        assert regress._save(history, "base", session).startswith("not saved as base: something is worse")
+        assert regress_suite._save(history, "base", session).startswith("not saved as base: something is worse")
         session.baseline = ""
         session.cases[0].row = 1
-        assert regress._save(history, "base", session) == "saved as base: 1 of 3 cells, 2 are wrong or did not run"
+        assert (
+            regress_suite._save(history, "base", session) == "saved as base: 1 of 3 cells, 2 are wrong or did not run"
+        )
         session.state = "interrupted"
-        assert regress._save(history, "other", session) == "not saved as other: the session was interrupted"
+        assert regress_suite._save(history, "other", session) == "not saved as other: the session was interrupted"
         assert history.names() == ["base"]
 
 

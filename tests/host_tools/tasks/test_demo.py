@@ -10,7 +10,8 @@ from host_tools.base import settings
 from host_tools.places import on_jvm
 from host_tools.record import named_plans, schema
 from host_tools.request import models
-from host_tools.tasks import demo, plans, support
+from host_tools.run import node_support
+from host_tools.tasks import demo, plans
 from host_tools.virtual_device import registry
 from tests import android_parts
 from tests.host_tools.record import schema_check
@@ -44,7 +45,7 @@ def test_a_phones_whole_loop(android, library, tmp_path, adb, capsys):
     assert registry.running() == {} and not list(settings.read().runs_dir.glob(".partial-*"))
     # What the device said of itself makes the same plan here.
     target = folders[0].path / "target.json"
-    report, found = support.ask(support.make_spec(folders[0].spec().model.path, str(target)), library)
+    report, found = node_support.ask(node_support.make_spec(folders[0].spec().model.path, str(target)), library)
     assert found.target == folders[0].read(schema.Verdicts).target == json.loads(target.read_text())["name"]
     ours, theirs = (value.partitions[0].dispatches for value in (report, folders[0].read(schema.Verdicts)))
     assert [row.name for row in ours] == [row.name for row in theirs]

@@ -15,11 +15,11 @@ from distributed import Scheduler
 from host_tools.base import settings
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.history import History
+from host_tools.measure import regress_resume, regress_session
 from host_tools.places.lab import servers
 from host_tools.places.lab.client import Lab
 from host_tools.places.lab.host import Host, Offered
 from host_tools.places.lab.on_lab import LabDevice
-from host_tools.tasks import regress_resume, regress_session
 from tests.host_tools import run_folders
 
 DELEGATE = b"a delegate"

@@ -27,12 +27,12 @@ from host_tools.base.errors import (
 )
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.history import History
+from host_tools.measure import regress_cells, regress_resume
 from host_tools.places.lab import address, client, contents, packing
 from host_tools.places.lab.client import Lab
 from host_tools.places.lab.contents import Contents
 from host_tools.places.lab.packing import Packed
 from host_tools.record import run_folder, spec as specs
-from host_tools.tasks import regress_cells, regress_resume
 from tests.host_tools import run_folders
 from tests.host_tools.places.lab.lab_in_process import FakeHost, InProcess, places, regress
 from tests.model_builder import Model

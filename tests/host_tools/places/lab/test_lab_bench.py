@@ -8,14 +8,14 @@ import pytest
 
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.judge import bench_figures
+from host_tools.measure import bench_request, bench_session
+from host_tools.measure.bench_request import Words
 from host_tools.places.lab import client
 from host_tools.places.lab.client import Lab
 from host_tools.record import run_folder, schema
 from host_tools.show import bench_page
-from host_tools.tasks import bench, bench_asked
-from host_tools.tasks.bench_asked import Words
+from tests.host_tools.measure import test_bench
 from tests.host_tools.places.lab.lab_in_process import LIBRARY, FakeHost, InProcess, places
-from tests.host_tools.tasks import test_bench
 
 NAMES = ("a", "a_quant", "b", "c", "d")
 
@@ -59,8 +59,8 @@ def measured(cluster, folder, resume=""):
     words = Words(tuple(f"{folder}/{name}.tflite" for name in NAMES), resume=resume, lab=cluster.address)
     with Lab(cluster.address, gone_s=0.2) as lab:
         devices = places(lab, folder)
-        asked = bench_asked.asked(words)[0]
-        return bench.measure(asked, devices, lambda text: None, bench_page.write, resume, lab.there)
+        asked = bench_request.asked(words)[0]
+        return bench_session.measure(asked, devices, lambda text: None, bench_page.write, resume, lab.there)
 
 
 def test_each_model_is_measured_on_one_device_and_a_bench_goes_on(cluster, tmp_path):
@@ -100,6 +100,6 @@ def test_each_model_is_measured_on_one_device_and_a_bench_goes_on(cluster, tmp_p
     ran = made[behind].ran[before[behind] :]
     assert {model for _, model in ran} <= {"c"} and 1 <= len(ran) <= 4, "what was measured is not measured again"
     with pytest.raises(Misuse, match="it ran in a lab"):
-        bench_asked.asked(Words(resume=result.folder.name))
+        bench_request.asked(Words(resume=result.folder.name))
     with pytest.raises(bench_figures.JudgementFailed, match="over 0.1"):
         bench_figures.fail_if_wrong(replace(again, asked=replace(again.asked, limit_shipped=0.1)))

@@ -27,7 +27,7 @@ from host_tools.places.on_phone_shell import PhoneShell
 from host_tools.record import device_condition, run_folder
 from host_tools.request import from_arguments
 from host_tools.show import report, run_account
-from host_tools.tasks import judged_runs, pull_runs
+from host_tools.tasks import pull_runs, run as run_task
 from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools.places.test_native_runner import model, parts  # noqa: F401 (fixtures)
 from tests.host_tools.record import schema_check
@@ -96,7 +96,7 @@ def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):
         str(model), repetitions=3, route="shell", **from_arguments.destination(phone.serial)
     )
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    (done,) = judged_runs.run(lambda: ([spec], where.parse(phone.serial, parts[2], route="shell")), console)
+    (done,) = run_task.run(lambda: ([spec], where.parse(phone.serial, parts[2], route="shell")), console)
     assert "right" in console.export_text() and done.folder.spec().device == phone.serial
     run_account.several([run_account.Ended("one", done)], console)
     assert device_condition.FROM_SHELL in console.export_text()

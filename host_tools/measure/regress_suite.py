@@ -13,11 +13,11 @@ from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
 from host_tools.judge.regression.history import COMPLETE, History
 from host_tools.judge.regression.session import Session
+from host_tools.measure import lab_places, regress_cells, regress_resume, regress_session as sessions
+from host_tools.measure.lab_places import There
 from host_tools.places import where
 from host_tools.places.place import Place
 from host_tools.show.regression import exports, page
-from host_tools.tasks import lab_places, regress_cells, regress_resume, regress_session as sessions
-from host_tools.tasks.lab_places import There
 
 _NAMED = 8  # kinds of failures that an error lists
 

@@ -3,7 +3,7 @@
 import threading
 
 from host_tools.judge.regression.suite import Cell
-from host_tools.tasks.deal import All, Shared
+from host_tools.measure.cell_queue import All, Shared
 
 CELLS = [Cell(f"m{number}") for number in range(12)]
 GO = threading.Event()

@@ -5,48 +5,29 @@ that did not run are repeated alone. At last what may mend a wrong case is tried
 """
 
 import getpass
-import json
 import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
-
-from host_tools.base import digests, interrupt, progress, terminal
+from host_tools.base import digests, interrupt
 from host_tools.base.errors import DeviceError, JudgementFailed, Misuse, QuadraError
 from host_tools.base.units import counted
 from host_tools.judge import judged_cases as judged
 from host_tools.judge.judged_cases import Found
+from host_tools.parity.device_parity_log import Log, key, opened
+from host_tools.parity.device_parity_session import CaseMaker, Session, Show
 from host_tools.phone.adb import choice, lock
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.state import device_facts, readiness
 from host_tools.places import cases_on_device
 from host_tools.places.cases_on_device import CasesOnDevice, Parts
 from host_tools.record import without_names
-from host_tools.show import device_parity_page, device_parity_table
-from host_tools.tasks.device_parity_log import Log, key, opened
-from host_tools.tasks.device_parity_session import CaseMaker, Session, Show
+from host_tools.show import device_parity_page
 
 _FACTS = ("manufacturer", "model", "soc", "soc_manufacturer", "hardware", "release", "sdk", "abis", "build", "page_bytes", "virtual")  # fmt: skip
 _COSTS = ("seconds", "processes", "pushed_bytes", "pulled_bytes")
-
-
-def task(on: str, library: Path | None, ops: Sequence[str], quick: bool, fresh: bool, as_json: bool) -> None:
-    """Runs the cases, writes page and JSON, prints the table and where they are."""
-    device = _device(on)
-    with progress.progress(f"parity on {on}") as show:
-        found, folder = measure(device, library, ops, quick, fresh, show)
-    document = cleaned(found, [device.serial])
-    if as_json:
-        print(json.dumps(document, indent=1))
-    else:
-        console = terminal.console()
-        device_parity_table.show(document, console)
-        page = folder / device_parity_page.FILE
-        console.print(f"page: {escape(str(page))}", soft_wrap=True, highlight=False)
-    fail_if_bad(found, folder)
 
 
 def measure(
@@ -95,7 +76,7 @@ def measure(
     return found, log.folder
 
 
-def _device(on: str) -> Device:
+def device_of(on: str) -> Device:
     devices = choice.choose(on)
     if len(devices) > 1:
         raise Misuse(f"parity --on {on}", f"{len(devices)} devices are meant", "name one, or give --on any")

@@ -11,12 +11,13 @@ from ai_edge_litert.interpreter import Interpreter
 
 from host_tools.base import child_process, settings, terminal
 from host_tools.base.errors import Misuse
+from host_tools.debug import wrong_op
 from host_tools.places import on_jvm
 from host_tools.record import kept_tensors, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import ModelRef, RunSpec
 from host_tools.show import bisect_table
-from host_tools.tasks import bisect, command_line
+from host_tools.tasks import command_line
 from host_tools.virtual_device import registry
 from tests import android_parts
 from tests.faults import compile_egl_faults
@@ -95,7 +96,7 @@ def wrong_op(found: schema.Bisect, folder: RunFolder) -> str:
     assert found.reproduced, found
     part = Interpreter(str(folder.path / found.model))
     assert len(part._get_ops_details()) <= 4
-    assert (folder.path / bisect.INPUTS / "000.npy").exists() and "--inputs" in found.command
+    assert (folder.path / wrong_op.INPUTS / "000.npy").exists() and "--inputs" in found.command
     return found.rows[found.row].ops
 
 
@@ -186,7 +187,7 @@ def test_a_run_whose_ops_are_all_right_gets_one_verdict_before_the_tensors_that_
     rows = [schema.BisectRow(**{**fields, **more}) for more in ({}, off, {**off, "alone": None})]
     ours = np.linspace(0, 1, 12, dtype=np.float32)
     folder = run_folders.make(tmp_path, [ours + np.float32(not right)], [ours])
-    session = bisect._Session(None, print, 0.01)
+    session = wrong_op._Session(None, print, 0.01)
     kind, sentence = session._accumulated(SimpleNamespace(folder=folder), rows, None, "cpu")
     assert kind == ("none" if right else "accumulated")
     assert sentence.startswith(
@@ -202,18 +203,18 @@ def test_a_run_whose_ops_are_all_right_gets_one_verdict_before_the_tensors_that_
 
 
 def test_words_of_against_are_checked():
-    assert bisect.parse_against("cpu") == {}
-    assert bisect.parse_against("backend=gles,precision=f16") == {"backend": "gles", "precision": "f16"}
+    assert wrong_op.parse_against("cpu") == {}
+    assert wrong_op.parse_against("backend=gles,precision=f16") == {"backend": "gles", "precision": "f16"}
     with pytest.raises(Misuse, match="'speed' is not one of"):
-        bisect.parse_against("speed=9")
+        wrong_op.parse_against("speed=9")
     with pytest.raises(Misuse, match="with a value"):
-        bisect.parse_against("backend")
+        wrong_op.parse_against("backend")
 
 
 def test_the_command_of_what_was_cut_out_has_the_options_but_no_numbers_of_nodes():
     options = {"backend": "gles", "precision": "f32", "tuning": "fast", "last_delegate_node_index": "7"}
     spec = RunSpec("1", ModelRef("m", "m.tflite", ""), options=options)
-    command = bisect._command(RunFolder(Path("runs/1")), spec)
+    command = wrong_op._command(RunFolder(Path("runs/1")), spec)
     assert command.endswith("--backend gles --precision f32 --options tuning=fast"), command
 
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from host_tools.base.errors import JudgementFailed, QuadraError, worst
 from host_tools.base.progress import progress
 from host_tools.judge import judged, own_metrics
@@ -17,13 +15,12 @@ from host_tools.phone.adb.adb_device import Device
 from host_tools.places import further_inputs
 from host_tools.places.on_phone import DevicePlace
 from host_tools.places.place import Place, Show, prepared
-from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import signatures
-from host_tools.show import run_account, run_document, run_junit, run_pages
+from host_tools.run import determinism_search
+from host_tools.show import run_junit, run_pages
 from host_tools.show.run_account import Ended
-from host_tools.tasks import determinism_search
 
 Asked = Callable[[], tuple[Sequence[RunSpec], Sequence[Place]]]  # what the command line asks for; it may be Misuse
 
@@ -39,36 +36,14 @@ class Wanted:
 _NOTHING_MORE = Wanted()
 
 
-def run(asked: Asked, console: Console, wanted: Wanted = _NOTHING_MORE) -> list[Judged]:
-    """Runs at each place and prints the result; raises the worst of what went wrong."""
+def run(
+    asked: Asked, wanted: Wanted = _NOTHING_MORE, tell: Callable[[Sequence[Ended]], object] = lambda ended: None
+) -> list[Judged]:
+    """Runs at each place; raises the worst of what went wrong. tell: gets the results before that."""
     with _as_junit(wanted) as ended:
         ended += _at_each(*asked())
-        _show(ended, console)
+        tell(ended)
         return _outcome(ended, wanted.limits)
-
-
-def _show(ended: Sequence[Ended], console: Console) -> None:
-    if len({one.place for one in ended}) == 1:
-        for one in ended:
-            if one.judged:
-                run_account.account(one.judged, console)
-                console.print()
-    if len(ended) > 1:
-        run_account.several(ended, console)
-
-
-def run_as_json(asked: Asked, wanted: Wanted = _NOTHING_MORE) -> int:
-    """The same, printed as one JSON document, also where it fails; the exit status."""
-    ended: list[Ended] = []
-    error: QuadraError | None = None
-    try:
-        with _as_junit(wanted) as ended:
-            ended += _at_each(*asked())
-            _outcome(ended, wanted.limits)
-    except QuadraError as found:
-        error = found
-    print(printed.text(run_document.of(ended, error)))
-    return error.exit_code if error else 0
 
 
 @contextlib.contextmanager

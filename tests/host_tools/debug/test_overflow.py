@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from host_tools.debug import float32_search
 from host_tools.request import open_composites
 from host_tools.request.submodel import Cutter
-from host_tools.tasks import command_line, float32_nodes
+from host_tools.tasks import command_line
 from tests import cpu
 from tests.model_builder import Model
 from tests.signature_models import with_signatures
@@ -67,7 +68,7 @@ def test_the_nodes_to_leave_in_float32_are_found(backend, tmp_path, capsys, libr
     run = ["run", *words, "--range=1,2", "--precision=f16", "--runs=1"]
     assert command_line.main(run) == 1 and command_line.main([*run, f"--float32-nodes={option}"]) == 0
     assert command_line.main(["overflow", *words, "--error=0.01", "--range=1,2"]) == 0
-    assert f"float32_nodes={float32_nodes.words(found['search']['nodes'])}" in capsys.readouterr().out
+    assert f"float32_nodes={float32_search.words(found['search']['nodes'])}" in capsys.readouterr().out
 
 
 def normalised(m: Model, factor: float = 1.0) -> Model:
@@ -197,7 +198,7 @@ def test_a_part_with_a_composite_has_its_decomposition(tmp_path):
     np.testing.assert_allclose(got, given / np.sqrt(np.mean(given**2, -1, keepdims=True) + 1e-6), rtol=1e-5)
 
 
-def found_by(search: float32_nodes.Search, at_risk=()) -> tuple:
+def found_by(search: float32_search.Search, at_risk=()) -> tuple:
     found = search.find(at_risk)
     return found.nodes, found.smallest
 
@@ -206,15 +207,15 @@ def found_by(search: float32_nodes.Search, at_risk=()) -> tuple:
 def test_the_search_ends_with_the_nodes_that_are_needed(needed):
     own = {node: 1 / (1 + abs(node - 17)) for node in range(50)}
     error = lambda nodes: 0.001 if needed <= set(nodes) else float("nan")  # noqa: E731
-    search = float32_nodes.Search(error, lambda nodes: own, range(50), 0.01)
+    search = float32_search.Search(error, lambda nodes: own, range(50), 0.01)
     assert found_by(search, at_risk=(1, 2, 3, 90)) == (tuple(sorted(needed)), True)
     assert len(search.errors) <= 40
-    assert found_by(float32_nodes.Search(lambda nodes: 0.001, lambda nodes: own, range(50), 0.01)) == ((), True)
-    assert found_by(float32_nodes.Search(lambda nodes: 0.1, lambda nodes: own, range(50), 0.01)) == (None, True)
+    assert found_by(float32_search.Search(lambda nodes: 0.001, lambda nodes: own, range(50), 0.01)) == ((), True)
+    assert found_by(float32_search.Search(lambda nodes: 0.1, lambda nodes: own, range(50), 0.01)) == (None, True)
 
 
 def test_lists_of_nodes_are_written_as_the_option_has_them():
-    assert float32_nodes.words((20, 12, 14, 13)) == "12-14,20" and float32_nodes.words(()) == ""
+    assert float32_search.words((20, 12, 14, 13)) == "12-14,20" and float32_search.words(()) == ""
 
 
 def test_a_model_with_small_numbers_has_no_risk(tmp_path, capsys):

@@ -11,11 +11,11 @@ from rich.console import Console
 from host_tools.base.errors import FolderNotWritable, JudgementFailed, Misuse, RunFailed
 from host_tools.judge import bench_figures
 from host_tools.judge.bench_figures import COLD, SECOND, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
+from host_tools.measure import bench_request, bench_rows, bench_session
 from host_tools.record import run_folder, schema
 from host_tools.request import models
 from host_tools.request.models import ModelNotFound
 from host_tools.show import bench_page, bench_table, charts
-from host_tools.tasks import bench, bench_asked, bench_rows
 from tests import quantized
 from tests.host_tools import run_folders
 from tests.signature_models import two_signatures
@@ -26,7 +26,7 @@ DIGEST = "ab" * 32
 
 
 def asked(*models, **words):
-    return bench_asked.asked(bench_asked.Words(models, **words))
+    return bench_request.asked(bench_request.Words(models, **words))
 
 
 class Place:
@@ -110,14 +110,14 @@ def measured(tmp_path, monkeypatch):
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
         words = {"backend": backend, "peer": beside, "resume": resume, "on": "jvm" if beside else "", **limits}
         wanted, _ = asked(*map(str, paths), **words)
-        return bench.measure(wanted, [place], lambda text: None, keep, resume)
+        return bench_session.measure(wanted, [place], lambda text: None, keep, resume)
 
     return one
 
 
 def use_library(monkeypatch, sha256):
     facts = {"path": "libquadra.so", "bytes": 7, "sha256": sha256}
-    monkeypatch.setattr(bench.machine, "library_facts", lambda path: facts)
+    monkeypatch.setattr(bench_session.machine, "library_facts", lambda path: facts)
 
 
 def table(result):
@@ -195,10 +195,10 @@ def test_each_signature_is_a_row_and_a_finished_one_is_not_taken_for_another(tmp
     path.write_bytes(two_signatures())
     first, second = Place(), Place()
     half, _ = asked(f"{path}:decode", peer="xnnpack")
-    result = bench.measure(half, [first], lambda text: None, lambda made: None)
+    result = bench_session.measure(half, [first], lambda text: None, lambda made: None)
     assert {spec.signature for spec in first.specs} == {"decode"}
     whole, _ = asked(str(path), peer="xnnpack", resume=str(result.folder), on="host")
-    result = bench.measure(whole, [second], lambda text: None, lambda made: None, str(result.folder))
+    result = bench_session.measure(whole, [second], lambda text: None, lambda made: None, str(result.folder))
     assert [(row.model, row.error) for row in result.rows] == [("two:encode", ""), ("two:decode", "")]
     assert {spec.signature for spec in second.specs} == {"encode"}
 
@@ -210,7 +210,7 @@ def test_free_sizes_are_measured_as_asked_for_and_stand_beside_the_model(tmp_pat
     path.write_bytes(two_signatures(free=True))
     place = Place()
     wanted, _ = asked(str(path), peer="xnnpack", sizes=("picture=1x7x9x6",))
-    bench.measure(wanted, [place], lambda text: None, lambda made: None)
+    bench_session.measure(wanted, [place], lambda text: None, lambda made: None)
     assert {tuple(spec.inputs.sizes["picture"]) for spec in place.specs} == {(1, 7, 9, 6)}
     with pytest.raises(Misuse, match="no model has such an input"):
         asked(str(path), peer="xnnpack", sizes=("pictures=1x7x9x6",))
@@ -341,7 +341,7 @@ def test_a_limit_on_the_stock_delegate_is_for_places_where_it_runs(measured):
 
 def test_an_unknown_backend_is_misuse():
     with pytest.raises(Misuse, match="'cuda' is not one of opencl, gles, both"):
-        bench_asked.backends_of("cuda")
+        bench_request.backends_of("cuda")
 
 
 def test_the_page_and_the_figures_are_written(tmp_path):
@@ -388,7 +388,7 @@ def test_two_backends_stand_below_each_other(tmp_path):
 
 
 def test_the_usual_models_are_those_that_can_be_fetched_and_that_xnnpack_can_run():
-    assert set(bench_asked.MODELS) == set(models.catalogue()) - {"face_landmark_with_attention"}
+    assert set(bench_request.MODELS) == set(models.catalogue()) - {"face_landmark_with_attention"}
 
 
 def test_marks_stay_inside_the_chart():
@@ -531,7 +531,9 @@ def test_a_bench_goes_on_only_where_it_ran(measured):
         with pytest.raises(Misuse, match="it ran on jvm"):
             asked(resume=first.folder.name, **words)
     (first.folder / "bench.json").write_text('{"place": "moon"}')
-    assert bench_asked._place(bench_asked.Words(resume=first.folder.name)) == "jvm", "as where nothing was written yet"
+    assert bench_request._place(bench_request.Words(resume=first.folder.name)) == "jvm", (
+        "as where nothing was written yet"
+    )
 
 
 def test_of_a_lab_only_runs_that_can_be_judged_and_rows_of_the_device_are_taken_back(measured):
@@ -553,11 +555,11 @@ def test_of_a_lab_only_runs_that_can_be_judged_and_rows_of_the_device_are_taken_
 def test_a_bench_with_a_library_for_each_abi_names_none(measured, monkeypatch):
     wanted = measured(Place(), names=("a",), backend="opencl").asked
     facts = lambda path: {"path": path, "bytes": 7, "sha256": {"x": DIGEST, "y": "cd" * 32}[path]}  # noqa: E731
-    monkeypatch.setattr(bench.machine, "library_facts", facts)
+    monkeypatch.setattr(bench_session.machine, "library_facts", facts)
     places = [Place(), Place()]
     for place, name in zip(places, "xy"):
         place.name, place.delegate = name, lambda name=name: name
-    result = bench.measure(wanted, places, lambda text: None, bench_page.write, "", lambda device: True)
+    result = bench_session.measure(wanted, places, lambda text: None, bench_page.write, "", lambda device: True)
     assert result.library == {} and "one for each ABI" in table(result)
     assert "one for each ABI" in (result.folder / "bench.html").read_text()
 
@@ -615,7 +617,9 @@ def test_a_bench_without_words_fetches_nothing_and_measures_what_is_here(monkeyp
         asked(on=on)
     (tmp_path / "hand_recrop.tflite").write_bytes(b"\x1c\0\0\0TFL3")
     found, absent = asked(on=on)
-    assert found.models == ("hand_recrop",) and len(absent) == len(bench_asked.MODELS) - 1 and "face_landmark" in absent
+    assert (
+        found.models == ("hand_recrop",) and len(absent) == len(bench_request.MODELS) - 1 and "face_landmark" in absent
+    )
 
 
 def test_from_the_second_row_on_a_bench_says_how_long_the_rest_takes(tmp_path, monkeypatch):
@@ -625,13 +629,13 @@ def test_from_the_second_row_on_a_bench_says_how_long_the_rest_takes(tmp_path, m
     for name in ("a", "b"):
         (tmp_path / f"{name}.tflite").write_bytes(b"\x1c\0\0\0TFL3" + name.encode())
     said = []
-    bench.measure(asked("a", "b", on="jvm", peer="xnnpack")[0], [Place()], said.append, bench_page.write)
+    bench_session.measure(asked("a", "b", on="jvm", peer="xnnpack")[0], [Place()], said.append, bench_page.write)
     assert said == ["1/2 a: OpenCL, measure", "2/2 b (1 min left): OpenCL, measure"]
 
 
 def test_a_bench_says_before_it_begins_what_it_will_do():
     wanted = Asked(("a", "b", "c", "d"), ("opencl", "gles"), ("xnnpack",), 50, "host", (1, 2))
-    said = bench._intended(wanted)
+    said = bench_session._intended(wanted)
     assert "4 models on OpenCL and OpenGL ES, beside XNNPACK, 50 inferences each, up to 8 minutes" in said
 
 
@@ -657,11 +661,11 @@ def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(me
 def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_once(measured, tmp_path, monkeypatch):
     place, here = Place(), {"path": "/wheel/accelerator.so", "bytes": 19 << 20}
     place.us["litert_gpu"] = 40000
-    monkeypatch.setattr(bench.machine, "litert_accelerator", lambda: here)
+    monkeypatch.setattr(bench_session.machine, "litert_accelerator", lambda: here)
     path = tmp_path / "a.tflite"
     path.write_bytes(b"\x1c\0\0\0TFL3")
     wanted, _ = asked(str(path), backend="opencl", peer="xnnpack,litert-gpu", api="both")
-    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
+    result = bench_session.measure(wanted, [place], lambda text: None, bench_page.write)
     assert [(s.api, s.threads, s.peers[1:]) for s in place.specs] == [
         ("interpreter", 1, ()),
         ("interpreter", 2, ()),
@@ -677,7 +681,7 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
     assert max(map(len, text.splitlines())) <= 170
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "others"))
     place.peer_errors["litert-gpu"] = "compile a: No adapters found; next: give it a GPU"
-    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
+    result = bench_session.measure(wanted, [place], lambda text: None, bench_page.write)
     assert "a on OpenCL, compiled: LiteRT's GPU accelerator did not run: compile a: No adapters found" in table(result)
     for words, said in (
         ({"api": "compiled", "on": "jvm"}, "Android's runtime has no CompiledModel"),

@@ -15,7 +15,8 @@ from host_tools.record import repeats, run_folder, schema
 from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
 from host_tools.request import from_arguments
-from host_tools.tasks import command_line, determinism_search
+from host_tools.run import determinism_search
+from host_tools.tasks import command_line
 from tests.faults import compile_driver_faults, compile_egl_faults
 from tests.host_tools import run_folders
 from tests.host_tools.record import schema_check

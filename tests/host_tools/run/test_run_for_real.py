@@ -7,11 +7,13 @@ import pytest
 
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.judge import compare, judged
+from host_tools.measure import bench_request, bench_session
 from host_tools.places import on_host
 from host_tools.record import plan_view, profile, schema, verdicts
 from host_tools.request import from_arguments, models, views
+from host_tools.run import node_support
 from host_tools.show import report
-from host_tools.tasks import bench, bench_asked, support
+from host_tools.tasks import support as support_task
 from tests.host_tools.record import schema_check
 from tests.host_tools.show import timelines
 from tests.model_builder import Model
@@ -161,7 +163,7 @@ def test_a_target_that_the_delegate_cannot_read_is_misuse_with_its_words(library
     model_path(MODEL)
     (tmp_path / "odd.json").write_text('{"storage": "paper"}')
     with pytest.raises(Misuse, match='plan selfie_segmentation for .*odd.json: .*"storage"'):
-        support.ask(support.make_spec(MODEL, str(tmp_path / "odd.json")), library)
+        node_support.ask(node_support.make_spec(MODEL, str(tmp_path / "odd.json")), library)
 
 
 @pytest.mark.slow
@@ -169,8 +171,8 @@ def test_a_bench_of_both_backends(library, model_path, monkeypatch, tmp_path):
     model_path("face_detection_front")
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path))
     shown, kept = [], []
-    words = bench_asked.Words(("face_detection_front",), backend="both", repetitions=3)
-    result = bench.measure(bench_asked.asked(words)[0], [on_host.Host(library)], shown.append, kept.append)
+    words = bench_request.Words(("face_detection_front",), backend="both", repetitions=3)
+    result = bench_session.measure(bench_request.asked(words)[0], [on_host.Host(library)], shown.append, kept.append)
     opencl, gles = result.rows
     assert not result.wrong and kept[-1].rows == result.rows and "llvmpipe" in gles.device != opencl.device
     for row in result.rows:
@@ -185,7 +187,7 @@ def test_a_bench_of_both_backends(library, model_path, monkeypatch, tmp_path):
 def test_coverage_needs_no_driver(library, model_path, monkeypatch):
     model_path(MODEL)
     monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
-    _, found = support.ask(support.make_spec(MODEL, target="adreno-640"), library)
+    _, found = node_support.ask(node_support.make_spec(MODEL, target="adreno-640"), library)
     assert found.whole and found.target == "adreno-640"
 
 
@@ -193,9 +195,9 @@ def test_coverage_asks_for_opengl_es_too(library, model_path, monkeypatch, tmp_p
     model_path(MODEL)
     monkeypatch.setenv("__EGL_VENDOR_LIBRARY_DIRS", "/nonexistent")
     (tmp_path / "small-gles.json").write_text('{"name": "small-gles", "api": "gles", "max_storage_blocks": 4}')
-    spec = support.make_spec(MODEL, str(tmp_path / "small-gles.json"), "f32", "gles")
-    report_value, found = support.ask(spec, library)
-    assert found.whole and support.to_json(spec, report_value, found)["api"] == "gles"
+    spec = node_support.make_spec(MODEL, str(tmp_path / "small-gles.json"), "f32", "gles")
+    report_value, found = node_support.ask(spec, library)
+    assert found.whole and support_task.to_json(spec, report_value, found)["api"] == "gles"
 
 
 def test_the_same_seed_gives_the_same_run_and_other_targets_agree(library, model_path, tmp_path):

@@ -10,11 +10,13 @@ from rich.console import Console
 from host_tools.base.errors import Misuse, ToolMissing
 from host_tools.drivers import driver_table
 from host_tools.judge import judged
+from host_tools.parity import vector_parity
 from host_tools.places import on_host
 from host_tools.record import schema, spec as specs
 from host_tools.request import as_command, from_arguments
+from host_tools.run import chosen_driver, node_support
 from host_tools.show import report, run_account, run_document
-from host_tools.tasks import chosen_driver, parity, support
+from host_tools.tasks import parity as parity_task
 from tests.model_builder import Model
 
 HERE = ["softpipe", "angle", "rusticl", "rusticl-26"]
@@ -105,10 +107,10 @@ def test_a_run_on_a_driver_says_so(model, library, row):
 
 
 def test_support_asks_the_drivers_own_device(model, library, row, tmp_path):
-    spec = support.make_spec(model, driver=row.name)
-    answered, _ = support.ask(spec, library)
+    spec = node_support.make_spec(model, driver=row.name)
+    answered, _ = node_support.ask(spec, library)
     entry = on_host.entered(spec)
-    assert answered.backend == "null" and support.api_of(spec) == row.backend
+    assert answered.backend == "null" and node_support.api_of(spec) == row.backend
     own = from_arguments.make_spec(model, driver=row.name, backend=row.backend, options="small_partitions_allowed=1")
     (tmp_path / "scratch").mkdir()
     asked = on_host.verdicts(
@@ -119,13 +121,15 @@ def test_support_asks_the_drivers_own_device(model, library, row, tmp_path):
 
 def test_support_takes_a_target_or_a_driver(model):
     with pytest.raises(Misuse, match="the driver's own device is the target"):
-        support.make_spec(model, driver="angle", target="generic-gles")
+        node_support.make_spec(model, driver="angle", target="generic-gles")
 
 
 def test_parity_runs_on_the_driver_alone_and_says_so(library):
-    found = parity.measure(library, ["RELU"], True, print, "softpipe")
+    found = vector_parity.measure(library, ["RELU"], True, print, "softpipe")
     assert {backend for backend, _, _ in found.columns} == {"gles"}
     assert [cell.total for cell in found.cells.values()] == [2] * 6 and not list(found.failures())
     console = Console(file=io.StringIO(), width=100)
-    parity.show(found, console)
-    assert "Ops on the driver softpipe:" in console.file.getvalue() and parity.to_json(found)["driver"] == "softpipe"
+    parity_task.show(found, console)
+    assert (
+        "Ops on the driver softpipe:" in console.file.getvalue() and parity_task.to_json(found)["driver"] == "softpipe"
+    )

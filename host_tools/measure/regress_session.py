@@ -19,13 +19,13 @@ from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import BROKEN, INTERRUPTED, History
 from host_tools.judge.regression.session import Session
 from host_tools.judge.regression.suite import Cell, Suite
+from host_tools.measure import device_lanes, regress_cells
+from host_tools.measure.cell_queue import All, Deal, Shared
+from host_tools.measure.lab_places import There
+from host_tools.measure.regress_resume import Earlier, alone, find
 from host_tools.places.place import Place, Show, some_ready
 from host_tools.record import run_names
 from host_tools.show import perfetto_trace, report
-from host_tools.tasks import lanes, regress_cells
-from host_tools.tasks.deal import All, Deal, Shared
-from host_tools.tasks.lab_places import There
-from host_tools.tasks.regress_resume import Earlier, alone, find
 
 
 def run(
@@ -82,7 +82,7 @@ def _run(
             lane.leave(failed[lane.place.name])
     try:
         with interrupt.once():  # SIGTERM, too
-            lanes.run_all([lane for lane in working if lane.place.name not in failed])
+            device_lanes.run_all([lane for lane in working if lane.place.name not in failed])
     except KeyboardInterrupt:
         session.state = INTERRUPTED
     except BaseException:
@@ -120,7 +120,7 @@ def _lanes(
 ) -> list["_Lane"]:
     folder = session.folder
     folders = [folder] if len(places) == 1 else [folder / _file_name(place) for place in places]
-    shows = lanes.shows(show, [place.name for place in places])
+    shows = device_lanes.shows(show, [place.name for place in places])
     made = []
     for place, own, line in zip(places, folders, shows):
         settings.make_folder(own, "QUADRA_RUNS_DIR")
@@ -168,7 +168,7 @@ def _file_name(place: Place) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", place.name).strip("-") or "device"
 
 
-class _Lane(lanes.Lane[Cell]):
+class _Lane(device_lanes.Lane[Cell]):
     """The cells of one device."""
 
     def __init__(
@@ -287,6 +287,6 @@ class _Lane(lanes.Lane[Cell]):
         if self.hand_back(error, cell, case.error, unfinished):
             for one in unfinished:
                 del self.cases[one]
-        elif lanes.is_lost(error):
+        elif device_lanes.is_lost(error):
             for one in unfinished:
                 self.cases[one].error, self.cases[one].exit_code = case.error, case.exit_code

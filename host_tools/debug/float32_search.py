@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from host_tools.base.units import counted
+from host_tools.debug import wrong_op
 from host_tools.judge import judged
 from host_tools.places.place import Place, Show
 from host_tools.record import schema
 from host_tools.record.spec import RunSpec
-from host_tools.tasks import bisect
 
 _MOST_RUNS = 40
 
@@ -107,7 +107,7 @@ def find(spec: RunSpec, place: Place, at_risk: Iterable[int], wanted: float, sho
         return found
 
     def own_errors(nodes: tuple[int, ...]) -> dict[int, float]:
-        return bisect.own_errors(holding(nodes), place, show)
+        return wrong_op.own_errors(holding(nodes), place, show)
 
     first = run(())
     report = first.folder.read(schema.Verdicts)

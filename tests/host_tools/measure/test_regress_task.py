@@ -20,11 +20,12 @@ from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.launch import Launch
+from host_tools.measure import regress_session as sessions
+from host_tools.measure.regress_resume import Earlier
+from host_tools.measure.regress_suite import CellsBroken
 from host_tools.record.run_folder import RunFolder
 from host_tools.request import models
-from host_tools.tasks import command_line, regress_session as sessions
-from host_tools.tasks.regress import CellsBroken
-from host_tools.tasks.regress_resume import Earlier
+from host_tools.tasks import command_line
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 from tests.signature_models import two_signatures

@@ -12,13 +12,14 @@ import pytest
 from host_tools.base import settings
 from host_tools.base.errors import DeviceLost, JudgementFailed
 from host_tools.judge import judged_cases as judged
+from host_tools.parity import device_parity, device_parity_session
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places.cases_on_device import Parts
 from host_tools.record import case_set, without_names
 from host_tools.record.case_set import COLUMNS, Part, Writer
 from host_tools.request import mends
 from host_tools.show import device_parity_page
-from host_tools.tasks import device_parity, device_parity_session
+from host_tools.tasks import parity as parity_task
 from host_tools.virtual_device.device import VirtualDevice
 from tests import device_cases, parity
 from tests.host_tools.places.test_native_runner import parts  # noqa: F401 (fixture)
@@ -171,7 +172,7 @@ def test_an_api_that_is_not_there_is_told(phone, measured, monkeypatch):
 
 def test_the_cases_of_an_op_run_from_the_command_line(phone, parts, capsys, monkeypatch):
     monkeypatch.setattr(device_parity.cases_on_device, "parts", lambda device, library: Parts(*parts))
-    device_parity.task(phone.serial, None, ["RELU"], True, False, True)
+    parity_task.on_device(phone.serial, None, ["RELU"], True, False, True)
     document = json.loads(capsys.readouterr().out)
     assert document["totals"]["right"] == sum(document["totals"].values()) > 0
     assert [row["op"] for row in document["ops"]] == ["RELU"]
@@ -180,7 +181,7 @@ def test_the_cases_of_an_op_run_from_the_command_line(phone, parts, capsys, monk
 @pytest.mark.slow
 def test_all_cases_are_right(phone, parts, monkeypatch, capsys):
     monkeypatch.setattr(device_parity.cases_on_device, "parts", lambda device, library: Parts(*parts))
-    device_parity.task(phone.serial, None, [], False, False, True)
+    parity_task.on_device(phone.serial, None, [], False, False, True)
     document = json.loads(capsys.readouterr().out)
     assert document["totals"]["right"] == sum(document["totals"].values()) > 1000
     assert document["cost"]["programs"] < 4500 and document["cost"]["pushed_bytes"] < 12 << 20

@@ -15,8 +15,9 @@ from host_tools.places.on_jvm import Jvm
 from host_tools.places.on_phone import Phone
 from host_tools.record import cache_file
 from host_tools.request import from_arguments
+from host_tools.run import model_runs
 from host_tools.show import report
-from host_tools.tasks import judged_runs, plans, pull_runs
+from host_tools.tasks import plans, pull_runs
 from host_tools.virtual_device import registry
 from tests import android_parts
 from tests.host_tools.record import schema_check
@@ -49,7 +50,7 @@ def twice(model, place, cache, on="host"):
         spec = from_arguments.make_spec(
             str(model), backend="opencl", repetitions=3, cache=str(cache), **from_arguments.destination(on)
         )
-        judged = judged_runs.run_and_judge(spec, place)
+        judged = model_runs.run_and_judge(spec, place)
         assert judged.ok and schema_check.wrong(judged.folder.path) == []
         assert [row["cache"] for row in judged.folder.json("verdicts.json")["partitions"]] == [said]
         page = (judged.folder.path / report.FILE).read_text()

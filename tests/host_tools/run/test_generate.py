@@ -16,7 +16,8 @@ from host_tools.judge import decoding
 from host_tools.places import generation as worker, interpreters
 from host_tools.record import printed, schema
 from host_tools.request import decoders, from_arguments, make_decoder, model_tree
-from host_tools.tasks import command_line, generate
+from host_tools.run import token_generation
+from host_tools.tasks import command_line
 from tests.host_tools.request import test_make_decoder
 from tests.runs import BACKENDS, PRECISIONS
 from tests.signature_models import two_signatures
@@ -36,14 +37,14 @@ def made(tmp_path_factory):
 
 def run(path, library=None, asked=None, **given) -> printed.GenerateDocument:
     spec = from_arguments.make_spec(str(path), peers=(), deadline_s=200.0, **given)
-    return generate.run(spec, asked or generate.Asked(steps=4), library)
+    return token_generation.run(spec, asked or token_generation.Asked(steps=4), library)
 
 
 def check(found: printed.GenerateDocument, steps: int = 4) -> None:
     assert found.nodes_on_gpu == found.nodes > 0
     assert found.agreement.ok and found.agreement.equal + found.agreement.undecided == steps, found.agreement
     assert 0 < float(found.agreement.largest_difference) <= found.agreement.tolerance, "0: the CPU beside itself"
-    generate.check(found)
+    token_generation.check(found)
 
 
 ALL = list(itertools.product(FORMS, BACKENDS, PRECISIONS))
@@ -70,7 +71,7 @@ def test_tokens_and_logits_are_the_cpus(library, made, name, backend, precision)
 
 @pytest.mark.parametrize(("backend", "in_place", "name"), [("opencl", False, FORMS[0]), ("gles", True, FORMS[2])])
 def test_compiled_model_hands_its_buffers_on(made, backend, in_place, name):
-    found = run(made[name], asked=generate.Asked(steps=4, in_place=in_place), backend=backend, api="compiled")
+    found = run(made[name], asked=token_generation.Asked(steps=4, in_place=in_place), backend=backend, api="compiled")
     check(found)
     assert found.moved.host_copied_bytes == 0
 
@@ -79,7 +80,7 @@ def test_a_real_export_runs(library):
     files = [file for folder in settings.read().models_dirs for file in folder.rglob(f"{FORMS[1]}.tflite")]
     if not files:
         pytest.skip(f"{FORMS[1]} is not in a folder of QUADRA_MODELS_DIR")
-    found = run(files[0], library, generate.Asked(steps=3, prompt="40", free=True), backend="opencl")
+    found = run(files[0], library, token_generation.Asked(steps=3, prompt="40", free=True), backend="opencl")
     check(found, 3)
     assert found.prefills == [16, 16, 16] and found.free
 
@@ -108,9 +109,9 @@ def test_a_prompt_in_chunks_is_a_prompt_token_by_token(made, name):
 
 
 def test_weights_of_kernels_that_round_open_the_tolerance(library, made):
-    found = run(made[FORMS[0]], library, generate.Asked(steps=3, against="xnnpack"), backend="opencl")
+    found = run(made[FORMS[0]], library, token_generation.Asked(steps=3, against="xnnpack"), backend="opencl")
     assert found.agreement.ok and found.agreement.tolerance == 5e-2 > float(found.agreement.largest_difference) > 1e-4
-    alone = run(made[FORMS[0]], library, generate.Asked(steps=3, prompt="1", against="none"), backend="opencl")
+    alone = run(made[FORMS[0]], library, token_generation.Asked(steps=3, prompt="1", against="none"), backend="opencl")
     assert alone.agreement is None and alone.prefills == [] and len(alone.runtimes[0].chosen) == 3
 
 
@@ -196,14 +197,14 @@ def test_models_that_are_no_decoders_are_said(made, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (generate.Asked(steps=0), "0 is not 1 to"),
-        (generate.Asked(steps=65), "its caches hold 64 tokens: 1 of the prompt and 65 steps"),
-        (generate.Asked(steps=4, prompt="62"), "62 of the prompt and 4 steps"),
-        (generate.Asked(steps=4, prompt="999999999"), "999999999 of the prompt"),
-        (generate.Asked(steps=4, prompt="0"), "at least one token"),
-        (generate.Asked(steps=4, prompt="1,2,x"), "is not token ids"),
-        (generate.Asked(steps=4, prompt="1,512"), "token 512 is beyond the model's vocabulary of 512"),
-        (generate.Asked(steps=4, in_place=True), "copies caches"),
+        (token_generation.Asked(steps=0), "0 is not 1 to"),
+        (token_generation.Asked(steps=65), "its caches hold 64 tokens: 1 of the prompt and 65 steps"),
+        (token_generation.Asked(steps=4, prompt="62"), "62 of the prompt and 4 steps"),
+        (token_generation.Asked(steps=4, prompt="999999999"), "999999999 of the prompt"),
+        (token_generation.Asked(steps=4, prompt="0"), "at least one token"),
+        (token_generation.Asked(steps=4, prompt="1,2,x"), "is not token ids"),
+        (token_generation.Asked(steps=4, prompt="1,512"), "token 512 is beyond the model's vocabulary of 512"),
+        (token_generation.Asked(steps=4, in_place=True), "copies caches"),
     ],
 )
 def test_what_cannot_be_asked_is_said(made, asked, said):

@@ -13,13 +13,13 @@ from host_tools.base import child_process, settings
 from host_tools.base.errors import Misuse
 from host_tools.judge import judged_cases as judged
 from host_tools.judge.judged_cases import DIED, REFUSED, RIGHT, Measured, Row, Tried
+from host_tools.parity.device_parity_log import Log, key
 from host_tools.places import cases_on_device
 from host_tools.places.cases_on_device import CasesOnDevice, Job, Result
 from host_tools.record import case_set
 from host_tools.record.case_set import BACKENDS, COLUMNS, CaseSet, Column
 from host_tools.request import mends
 from host_tools.request.mends import Mend
-from host_tools.tasks.device_parity_log import Log, key
 
 MOST_MENDED = 20  # cases, each of another op, API and storage
 _DEADLINE_S = 600.0  # of making cases

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic
 
 from host_tools.base.errors import DeviceError, LabUnreachable, QuadraError
+from host_tools.measure.cell_queue import Cell, Deal
 from host_tools.places.place import Place, Show
-from host_tools.tasks.deal import Cell, Deal
 
 _STOPPING_S = 20.0
 

@@ -11,8 +11,8 @@ from host_tools.judge.regression import cell_verdicts
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.suite import Cell, Suite
+from host_tools.measure import resumed_folder
 from host_tools.places.place import Place
-from host_tools.tasks import earlier_folder
 
 _LOCK = ".lock"
 
@@ -80,7 +80,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 def find(name: str, suite: Suite, history: History) -> Earlier:
     """The session that `name` means, as earlier_folder reads it. Misuse where there is none, or its suite was another."""
-    folder = earlier_folder.of(name, "the session", "regress")
+    folder = resumed_folder.of(name, "the session", "regress")
     tried = f"go on with the session {folder.name}"
     begun = history.begun(folder)
     if begun is None:

@@ -15,13 +15,13 @@ from host_tools.base import portable
 from host_tools.base.errors import FolderNotWritable, QuadraError
 from host_tools.judge import judged
 from host_tools.judge.bench_figures import Asked, Bench, Kind, Row, peers_beside, take, way
+from host_tools.measure import device_lanes
+from host_tools.measure.cell_queue import Deal
 from host_tools.places.place import Place, Show, quiet
 from host_tools.record import machine, peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments
-from host_tools.tasks import lanes
-from host_tools.tasks.deal import Deal
 
 _DEADLINE_S = {"host": 300.0, "jvm": 600.0, "device": 600.0}
 _SECOND_STARTS = 3  # each of each runtime is a Java process
@@ -264,7 +264,7 @@ def bench_of(
     return Bench(folder, asked, tuple(rows), library_facts, machine.cpu_name(), cpus, portable.load()[0])
 
 
-class Lane(lanes.Lane[Family]):
+class Lane(device_lanes.Lane[Family]):
     """What one place measures."""
 
     def __init__(
@@ -312,7 +312,7 @@ class Lane(lanes.Lane[Family]):
             self.figures.drop(unfinished[0], self.device)
             return True
         self.figures.add(name, self.maker.empty(name, kind, self.device, text))
-        if not lanes.is_lost(error):
+        if not device_lanes.is_lost(error):
             return False
         self.figures.fail(unfinished, self.device, text)
         return True

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from host_tools.base.errors import Misuse
 from host_tools.judge.bench_figures import Asked, peers_beside
+from host_tools.measure import resumed_folder
 from host_tools.record import peer_names, printed
 from host_tools.request import float_twins, from_arguments, models, signatures
-from host_tools.tasks import earlier_folder
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
 APIS = {"interpreter": ("interpreter",), "compiled": ("compiled",), "both": ("interpreter", "compiled")}
@@ -149,7 +149,7 @@ def _peers(beside: str, known: tuple[str, ...], do_next: str) -> tuple[str, ...]
 
 def folder_of(name: str) -> Path:
     """The bench of this name or path."""
-    return earlier_folder.of(name, "the bench", "bench")
+    return resumed_folder.of(name, "the bench", "bench")
 
 
 def _place_of(resume: str) -> str:
