@@ -13,6 +13,10 @@ from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
+from host_tools.request import run_options
+from host_tools.request.run_options import DEVICES, HELP, RunOptions
+from host_tools.tasks.shared_options import task_of_a_run
+
 if TYPE_CHECKING:
     from host_tools.record.run_folder import RunFolder
 
@@ -322,67 +326,25 @@ def lock(c: Context) -> None:
     repository.lock()
 
 
-_ON_WORDS = "a serial or name of `inv device list`; any, the one of ANDROID_SERIAL or the first that is free; all, in parallel; virtual (started if needed)."
-_ON_HELP = _ON_WORDS[0].upper() + _ON_WORDS[1:]
-_RUN_HELP = {
-    "model": "A name from `inv models`, or a path to a .tflite file, or to a bundle (.litertlm, .task).",
-    "backend": "The GPU API; auto takes the first of opencl and gles that works.",
-    "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
-    "float32_nodes": "With f32_f16 and f16: nodes of the model that stay in float32, by index: 12-14,20 (default: none).",
-    "options": "More options of the delegate, as self_check=1,tuning=fast: docs/options.md (default: none).",
-    "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
-    "image": "A picture for the model's input, or with `run` a folder of pictures, judged together (default: random values).",
-    "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
-    "seed": "Seed of the random values.",
-    "inputs": "A folder with an array for each of the model's inputs: NAME.npy, or 000.npy, 001.npy, …; those of a signature"
-    " may be in a folder of its name there. Or an .npz file; or with `run` a folder of such folders and files, judged together"
-    " (default: random values).",
-    "signature": "Only this signature of the model (default: each of several).",
-    "size": "The shape of an input whose sizes are free, NAME=1x64x48x3; may be repeated (default: the model's own).",
-    "runs": "Timed inferences of each runtime.",
-    "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
-    "profile": "Also measure every dispatch.",
-    "cold": "Also time a start with an empty driver cache.",
-    "cache": "A folder for compiled models, read and written; on devices the app's own is used, and copied into the run"
-    " folder (default: none).",
-    "same": "N, or INFERENCES,PROCESSES, from 2: also compare N equal inferences of one process, and of N processes the first,"
-    " bit by bit; name the first dispatch that differs (default: do not).",
-    "for_": "After the measurement run Quadra without a pause for so long, 90s, 10m or 1h: how its speed, the device's temperatures and"
-    " clocks change (default: do not).",
-    "timeout": "Deadline of one process, in seconds, beside --for.",
-    "library": "An existing libquadra.so (default: build it).",
-    "on": "Where: host, this machine; jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
-    f" devices: {_ON_WORDS}",
-    "via": "On devices: app, the test app, or shell, a small native program in the device's shell, without the app."
-    " Times of the two differ and are never pooled (default: app).",
-    "api": "Runtime API: the interpreter, or LiteRT's CompiledModel (on this machine only).",
-    "driver": "Run on this driver instead of the usual one: a name from `inv drivers` (default: none).",
-    "peer": "Other runtimes to measure, interleaved, separated by commas: litert-gpu on this machine only, the shipped ones with --on jvm"
-    " or on devices.",
-    "apk": "On devices: this APK of the test app (default: one made for the device).",
-    "json": "Print one JSON document instead of the tables, also when the run fails: docs/run_folder.md.",
-    "max_error": "Fail (status 1) if the largest error of an output exceeds this share of its range, e.g. 0.001; outputs are then"
-    " judged by it alone (default: the usual tolerance).",
-    "tolerance": "NAME=ABS,REL: each number of this output may be off by ABS, in its own unit, plus REL times the CPU's number;"
-    " without NAME= of all others; may be repeated (default: the usual tolerance).",
-    "metric": "Also measure top1, top5, iou (of an output: top1:NAME), or FILE.py:FUNCTION(outputs, cpu_outputs, name); with"
-    " =LEAST or =LEAST..MOST fail (status 1) if its mean over the inputs is outside; may be repeated (default: none).",
-    "max_ms": "Fail (status 1) if an inference takes longer, in ms: the headline's median (default: no limit).",
-    "max_cpu_nodes": "Fail (status 1) if more nodes stay on the CPU (default: no limit).",
-    "junit": "Also write the results into this file, as JUnit XML (default: none).",
+_ON_HELP = DEVICES[0].upper() + DEVICES[1:]
+_PLANNED_HELP = {
+    "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
+    "backend": "The GPU API to plan for (default: the target's).",
 }
 
 
-@task(help=_RUN_HELP, iterable=["size", "tolerance", "metric"])
+@task_of_a_run(
+    run_options.ALL,
+    help={
+        "json": "Print one JSON document instead of the tables, also when the run fails: docs/run_folder.md.",
+        "max_ms": "Fail (status 1) if an inference takes longer, in ms: the headline's median (default: no limit).",
+        "max_cpu_nodes": "Fail (status 1) if more nodes stay on the CPU (default: no limit).",
+        "junit": "Also write the results into this file, as JUnit XML (default: none).",
+    },
+)
 def run(
-    c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
-    range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
-    timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
-    float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
-    signature: str = "", size: list[str] | None = None, same: str = "", driver: str = "", json: bool = False,
-    max_error: float = 0.0, max_ms: float = 0.0, max_cpu_nodes: int = -1, junit: str = "",
-    tolerance: list[str] | None = None, metric: list[str] | None = None, for_: str = "",
-) -> None:  # fmt: skip
+    c: Context, options: RunOptions, json: bool = False, max_ms: float = 0.0, max_cpu_nodes: int = -1, junit: str = ""
+) -> None:
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
     Prints where each node ran, the error of each output and times beside XNNPACK's, and writes a run folder with
@@ -390,23 +352,11 @@ def run(
     """
     from host_tools.base import terminal
     from host_tools.judge.limits import Limits
-    from host_tools.places import where
-    from host_tools.places.place import Place
-    from host_tools.record import peer_names
-    from host_tools.record.spec import RunSpec
-    from host_tools.request import from_arguments
-    from host_tools.run import chosen_driver, model_runs
+    from host_tools.run import model_runs, requested
     from host_tools.tasks import run as run_task
 
-    def asked() -> tuple[list[RunSpec], list[Place]]:
-        row = chosen_driver.find(driver, backend, target, on, options)
-        specs = [from_arguments.make_spec(
-            **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target, image=image, value_range=range, seed=seed,
-            repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-            cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, max_error=max_error, sustained_s=from_arguments.seconds(for_), metrics=metric or [], **from_arguments.same_counts(same), **from_arguments.destination(on),
-        ) for entry in from_arguments.entries(model, signature, size or [], tolerance or [])]  # fmt: skip
-        return specs, where.parse(on, _file(library), _file(apk), via)
+    def asked() -> model_runs.Requests:
+        return requested.specs(options), requested.places(options)
 
     limits = Limits(max_ms or None, max_cpu_nodes if max_cpu_nodes >= 0 else None)
     wanted = model_runs.Wanted(limits, Path(junit).expanduser() if junit else None)
@@ -415,27 +365,17 @@ def run(
     run_task.run(asked, terminal.console(), wanted)
 
 
-@task(
+@task_of_a_run(
+    ("model", "backend", "target", "precision", "driver", "library"),
     help={
-        **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
-        "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
-        "backend": "The GPU API to plan for (default: the target's).",
+        **_PLANNED_HELP,
         "driver": "Plan for the device of this driver: a name from `inv drivers` (default: none).",
         "max_cpu_nodes": "Fail (status 1) if more nodes would stay on the CPU (default: no limit).",
         "json": "Print JSON instead of a table.",
-    }
+    },
+    defaults={"backend": ""},
 )
-def support(
-    c: Context,
-    model: str,
-    backend: str = "",
-    target: str = "",
-    precision: str = "f32",
-    driver: str = "",
-    json: bool = False,
-    library: str = "",
-    max_cpu_nodes: int = -1,
-) -> None:
+def support(c: Context, options: RunOptions, json: bool = False, max_cpu_nodes: int = -1) -> None:
     """Show which nodes of a model would run on the GPU, and why the others would not. Nothing is run.
 
     Exit status 1: more stay on the CPU than --max-cpu-nodes allows.
@@ -446,8 +386,7 @@ def support(
     from host_tools.run import node_support
     from host_tools.tasks import support as support_task
 
-    spec = node_support.make_spec(model, target, precision, backend, driver)
-    report, found = node_support.ask(spec, _library(library, driver))
+    spec, report, found = node_support.of_options(options)
     if json:
         print(dumps(support_task.to_json(spec, report, found), indent=1))
     else:
@@ -455,11 +394,12 @@ def support(
     node_support.check(spec, report, max_cpu_nodes if max_cpu_nodes >= 0 else None)
 
 
-@task(
+@task_of_a_run(
+    (
+        "model", "backend", "precision", "float32_nodes", "options", "target", "threads", "cache", "timeout", "library", "api",
+        "driver",
+    ),
     help={
-        **{key: _RUN_HELP[key] for key in (
-            "backend", "precision", "float32_nodes", "options", "target", "threads", "cache", "timeout", "library", "api", "driver",
-        )},
         "model": "A decoder with signatures prefill_N and decode: a name from `inv models`, or a path.",
         "steps": "How many tokens to generate.",
         "prompt": "Token ids, as 1,2,3; or one number: so many random ones (default: the longest prefill that fits, and one).",
@@ -468,13 +408,12 @@ def support(
         "against": "What to compare with: builtin, the interpreter's plain kernels, xnnpack, or none.",
         "in_place": "With --api compiled: caches are inputs and outputs in one buffer each.",
         "json": "Print one JSON document instead of the table, also when it fails: docs/run_folder.md.",
-    }
+    },
+    defaults={"timeout": 600},
 )  # fmt: skip
 def generate(
-    c: Context, model: str, steps: int = 32, prompt: str = "", seed: int = 1, free: bool = False, against: str = "builtin",
-    in_place: bool = False, backend: str = "auto", precision: str = "f32", target: str = "", float32_nodes: str = "",
-    options: str = "", threads: int = 1, cache: str = "", timeout: int = 600, library: str = "", api: str = "interpreter",
-    driver: str = "", json: bool = False,
+    c: Context, options: RunOptions, steps: int = 32, prompt: str = "", seed: int = 1, free: bool = False,
+    against: str = "builtin", in_place: bool = False, json: bool = False,
 ) -> None:  # fmt: skip
     """Generate tokens with a decoder, beside the CPU's kernels: tokens per second, memory, and whether logits and tokens agree.
 
@@ -482,45 +421,21 @@ def generate(
     token or the logits are not the CPU's.
     """
     from host_tools.base import terminal
-    from host_tools.base.errors import QuadraError
-    from host_tools.record import printed
-    from host_tools.request import from_arguments
-    from host_tools.run import chosen_driver, token_generation
-    from host_tools.show import generate_table
+    from host_tools.run.token_generation import Asked
+    from host_tools.tasks import generate as generate_task
 
-    document = None
-    try:
-        row = chosen_driver.find(driver, backend, target, "host", options)
-        spec = from_arguments.make_spec(
-            model, backend=row.backend if row else backend, precision=precision, target=target, options=options, threads=threads,
-            float32_nodes=float32_nodes, cache=cache, deadline_s=float(timeout), api=api, driver=driver, peers=(),
-        )  # fmt: skip
-        asked = token_generation.Asked(steps, prompt, seed, free, against, in_place)
-        document = token_generation.run(spec, asked, _file(library))
-        if not json:
-            generate_table.show(document, terminal.console())
-        token_generation.check(document)
-    except QuadraError as error:
-        if not json:
-            raise
-        document = token_generation.failed(document, error)
-    if json and document:
-        print(printed.text(document))
-        raise Exit(code=document.exit_status)
+    asked = Asked(steps, prompt, seed, free, against, in_place)
+    if json:
+        raise Exit(code=generate_task.run_as_json(options, asked))
+    generate_task.run(options, asked, terminal.console())
 
 
-@task(
-    help={
-        **{key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "library")},
-        "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
-        "backend": "The GPU API to plan for (default: the target's).",
-        "json": "Print JSON instead of tables.",
-    }
+@task_of_a_run(
+    ("model", "backend", "target", "image", "range", "seed", "inputs", "library"),
+    help={**_PLANNED_HELP, "json": "Print JSON instead of tables."},
+    defaults={"backend": ""},
 )
-def advise(
-    c: Context, model: str, backend: str = "", target: str = "", image: str = "", range: str = "", seed: int = 1,
-    inputs: str = "", json: bool = False, library: str = "",
-) -> None:  # fmt: skip
+def advise(c: Context, options: RunOptions, json: bool = False) -> None:
     """Say what in a model costs time or accuracy on a GPU, node by node, and how to write it instead.
 
     Splits between GPU and CPU with the bytes that cross, kernels that only move numbers, channel counts that waste
@@ -529,24 +444,16 @@ def advise(
     """
     from json import dumps
 
-    from msgspec import structs
-
     from host_tools.base import terminal
     from host_tools.debug import model_advice
-    from host_tools.request import from_arguments
-    from host_tools.run import node_support
     from host_tools.tasks import advise as advise_task
 
-    plan = node_support.make_spec(model, target, "f32", backend)
-    specs = []
-    for entry in from_arguments.entries(model, "", []):
-        given = from_arguments.make_spec(**entry, image=image, value_range=range, seed=seed, arrays=inputs)
-        specs.append(structs.replace(plan, inputs=given.inputs, signature=given.signature))
-    found, note = model_advice.find(specs, _library(library))
+    specs = model_advice.specs_of(options)
+    found, note = model_advice.find(specs, _library(options.library))
     if json:
-        print(dumps(advise_task.to_json(plan, found, note), indent=1))
+        print(dumps(advise_task.to_json(specs[0], found, note), indent=1))
     else:
-        advise_task.show(plan, found, note, terminal.console())
+        advise_task.show(specs[0], found, note, terminal.console())
 
 
 _ONE_RUN = {"run": "`latest` (default), the id of a run or a prefix of it, a model (its newest run), or a path."}
@@ -555,8 +462,8 @@ _ONE_RUN = {"run": "`latest` (default), the id of a run or a prefix of it, a mod
 @task(
     help={
         **_ONE_RUN,
-        "tolerance": _RUN_HELP["tolerance"].replace("the usual tolerance", "those of the run"),
-        "metric": _RUN_HELP["metric"],
+        "tolerance": HELP["tolerance"].replace("the usual tolerance", "those of the run"),
+        "metric": HELP["metric"],
         "json": "Print one JSON document instead of the table: docs/run_folder.md.",
     },
     iterable=["tolerance", "metric"],
@@ -691,79 +598,48 @@ def open_(c: Context, run: str = "") -> None:
     open_page.show(run)
 
 
-@task(
+@task_of_a_run(
+    (
+        "model", "backend", "precision", "target", "image", "range", "seed", "options", "inputs", "timeout", "library", "on", "apk",
+        "signature", "size",
+    ),
     help={
-        **{key: _RUN_HELP[key] for key in ("model", "backend", "precision", "target", "image", "range", "seed")},
-        **{key: _RUN_HELP[key] for key in ("options", "inputs", "timeout", "library", "on", "apk")},
-        **{key: _RUN_HELP[key] for key in ("signature", "size")},
         "against": "What to compare with instead of the CPU: another backend, precision, target, on or library, e.g."
         " backend=gles,precision=f32.",
         "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "all": "Show every tensor, not only those around the first wrong one.",
         "json": "Print one JSON document instead of the tables, with every tensor: docs/run_folder.md.",
     },
-    iterable=["size"],
-)
+)  # fmt: skip
 def bisect(
-    c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
-    range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
-    apk: str = "", options: str = "", against: str = "cpu", tolerance: float = 0.0, signature: str = "",
-    size: list[str] | None = None, all: bool = False, json: bool = False,
-) -> None:  # fmt: skip
+    c: Context, options: RunOptions, against: str = "cpu", tolerance: float = 0.0, all: bool = False, json: bool = False
+) -> None:
     """Find the first op that computes wrong results, and extract it as a model of its own.
 
     Runs the model once with every tensor kept that a kernel stores, and compares each with the CPU's. An op is blamed
     only if it is wrong on the GPU's own inputs; with float16, a run in float32 tells a wrong kernel from insufficient precision.
     Exit status 1: an op is wrong. See docs/find_the_fault.md.
     """
-    from host_tools.base import json_text, terminal
-    from host_tools.base.errors import QuadraError, worst
-    from host_tools.base.progress import progress
-    from host_tools.debug import wrong_op
-    from host_tools.request import from_arguments
-    from host_tools.show import bisect_table
+    from host_tools.base import terminal
+    from host_tools.tasks import bisect as bisect_task
 
-    console, errors, documents = terminal.console(), [], []
-    for entry in from_arguments.entries(model, signature, size or []):
-        asked = wrong_op.asked(
-            **entry, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
-            arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
-            against=against,
-        )  # fmt: skip
-        try:
-            with progress(f"bisect {asked[0].label}") as show:
-                folder, found = wrong_op.run(*asked, show, tolerance)
-            documents.append({"folder": folder.path, "signature": entry["signature"], **json_text.plain(found)})
-            if not json:
-                bisect_table.show(folder, found, console, everything=all)
-            wrong_op.fail_if_wrong(found)
-        except QuadraError as error:  # the other signatures are looked into all the same
-            errors.append(error)
-    if json:
-        print(json_text.text(documents))
-    if found_worst := worst(errors):
-        raise found_worst
+    bisect_task.run(options, against, tolerance, everything=all, json=json, console=terminal.console())
 
 
-@task(
-    iterable=["size"],
+@task_of_a_run(
+    (
+        "model", "image", "range", "seed", "inputs", "backend", "target", "library", "precision", "signature", "size",
+    ),
     help={
-        **{
-            key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "backend", "target", "library")
-        },
         "error": "Find the fewest nodes to leave in float32 for this error relative to an output's range, e.g. 0.01 (default: only show the values).",
         "precision": "That the delegate is asked for what it keeps in float32 by itself, and of the runs of --error.",
-        "signature": "Only this signature of the model (default: each of several).",
-        "size": _RUN_HELP["size"],
+        "size": HELP["size"],
         "top": "How many tensors to show (0: all).",
         "json": "Print JSON instead of a table.",
     },
-)
-def overflow(
-    c: Context, model: str, image: str = "", range: str = "", seed: int = 1, inputs: str = "", top: int = 12,
-    json: bool = False, error: float = 0.0, precision: str = "f16", backend: str = "auto", target: str = "",
-    library: str = "", signature: str = "", size: list[str] | None = None,
-) -> None:  # fmt: skip
+    defaults={"precision": "f16"},
+)  # fmt: skip
+def overflow(c: Context, options: RunOptions, top: int = 12, json: bool = False, error: float = 0.0) -> None:
     """Show how large a model's values get, which of them overflow float16, and which ops that concerns.
 
     Runs the model once on the CPU, with floats, and asks the delegate what it keeps in float32 by itself; with --error
@@ -773,24 +649,10 @@ def overflow(
     from json import dumps
 
     from host_tools.base import terminal
-    from host_tools.base.progress import progress
-    from host_tools.debug import float32_search, half_ranges
-    from host_tools.places import where
-    from host_tools.request import from_arguments
+    from host_tools.debug import half_ranges
     from host_tools.tasks import overflow as overflow_task
 
-    asked = []
-    for entry in from_arguments.entries(model, signature, size or []):
-        spec = from_arguments.make_spec(
-            **entry, image=image, value_range=range, seed=seed, arrays=inputs, peers=(), backend=backend,
-            precision=precision, target=target,
-        )  # fmt: skip
-        found, searched = half_ranges.ask(spec, lambda: _library(library)), None
-        if error:
-            with progress(f"overflow {spec.label}") as show:
-                (place,) = where.parse("host", _file(library))
-                searched = float32_search.find(spec, place, half_ranges.to_name(found), error, show)
-        asked.append(half_ranges.Asked(spec, found, searched))
+    asked = half_ranges.find(options, error)
     if json:
         print(dumps(half_ranges.to_json(asked), indent=1))
         return
@@ -809,13 +671,13 @@ def overflow(
         "map": "Also write a picture of the memory over time here, as .html or .svg (default: none).",
         "texts": "Also the lines that differ in kernels' texts.",
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
-        "precision": _RUN_HELP["precision"],
+        "precision": HELP["precision"],
         "backend": "The GPU API to plan for (default: the target's).",
         "out": "The plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
         "cache": "Write it into this cache folder (serialization_dir) instead: a start on the target then only compiles kernels (default: none).",
         "reader": "With --cache: the libquadra.so that will read it, e.g. the one for Android (default: this machine's).",
         "json": "Print one JSON document instead of the tables: docs/run_folder.md.",
-        "library": _RUN_HELP["library"],
+        "library": HELP["library"],
     },
 )
 def plan(
@@ -849,7 +711,7 @@ def plan(
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
         "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system. With --backend opencl those of OpenCL.",
-        "library": _RUN_HELP["library"],
+        "library": HELP["library"],
     },
 )
 def analyse(
@@ -892,7 +754,7 @@ def analyse(
         "time": "Measure each dispatch.",
         "oclgrind": "On Oclgrind's simulator, which reports bad memory accesses and races, by dispatch.",
         "model": "The model of a plan's file: for its inputs, and for --against cpu (default: the run's).",
-        **{key: _RUN_HELP[key] for key in ("image", "range")},
+        **{key: HELP[key] for key in ("image", "range")},
         "inputs": "A folder with an array for each input: 000.npy, 001.npy, … (default: those of the run).",
         "seed": "Random inputs from this seed (default: the run's inputs; of a plan alone 1).",
         "runs": "How often to measure (default: 10).",
@@ -984,7 +846,7 @@ def demo(c: Context, loop: bool = False) -> None:
         "limit_shipped": "Fail (status 1) if the mean of the ratios to TFLite's stock GPU delegate exceeds this (default: no limit)."
         " With --on jvm or --lab.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
-        "library": _RUN_HELP["library"],
+        "library": HELP["library"],
         "api": "On the host: the interpreter, LiteRT's CompiledModel, or both side by side (default: interpreter).",
         "peer": "Only these, separated by commas: on the host xnnpack, litert-gpu (LiteRT's own GPU accelerator), with --on jvm or --lab"
         " xnnpack and the shipped ones (TFLite's stock GPU delegate) (default: xnnpack; with --on jvm or --lab all).",
@@ -992,7 +854,7 @@ def demo(c: Context, loop: bool = False) -> None:
         " that its integers stand for.",
         "defaults": "Also measure each side in the precision that is its default: Quadra's is float32, that of TFLite's stock GPU"
         " delegate half. Other rows have both in float32.",
-        "size": _RUN_HELP["size"],
+        "size": HELP["size"],
         "resume": "Continue the bench of this folder; its figures are not measured again (default: start a new one).",
         "lab": f"Measure each model on one of the {_LAB_HELP}",
     },
@@ -1047,10 +909,10 @@ def bench(
 @task(
     help={
         "suite": "A suite file (TOML), or a name: nightly, quick.",
-        "on": "Where: host, jvm, or devices, separated by commas (default: the suite's). Devices: " + _ON_WORDS,
+        "on": "Where: host, jvm, or devices, separated by commas (default: the suite's). Devices: " + DEVICES,
         "baseline": "Compare with the result saved under this name (default: with none).",
         "save": "Save the result under this name, if it is complete and right (default: not saved).",
-        "library": _RUN_HELP["library"],
+        "library": HELP["library"],
         "lab": f"Run each cell on one of the {_LAB_HELP}",
         "resume": "Continue the session of this folder; its finished launches are not run again (default: start a new one).",
         "json": "Print one JSON document instead of the tables, as regress.json has it: docs/regress.md.",
@@ -1094,7 +956,7 @@ def regress(
         "quick": "A few vectors of each op instead of all.",
         "driver": "On this driver instead of the usual two: a name from `inv drivers` (default: none).",
         "json": "Print JSON instead of a table.",
-        "library": _RUN_HELP["library"],
+        "library": HELP["library"],
         "on": "Run vectors, random graphs, dead lanes and models on a device: a serial, any or virtual; host: vectors here.",
         "fresh": "With --on: start anew where an earlier run was interrupted.",
     },
@@ -1241,15 +1103,9 @@ def _library(given: str, driver: str = "") -> Path:
 
 
 def _file(given: str) -> Path | None:
-    """The given file; None: none was given."""
-    from pathlib import Path
+    from host_tools.request import from_arguments
 
-    from host_tools.base.errors import Misuse
-
-    path = Path(given).expanduser().resolve()
-    if given and not path.is_file():
-        raise Misuse(f"load {given}", "there is no such file", "omit it to have one made")
-    return path if given else None
+    return from_arguments.file(given)
 
 
 def _find_run(name: str) -> "RunFolder":

@@ -70,32 +70,28 @@ def run(
 
     Raises the errors that the module's text lists; wrong outputs are no error.
     """
-    from host_tools.places import where
     from host_tools.places.place import quiet
-    from host_tools.request import from_arguments
-    from host_tools.run import chosen_driver, model_runs
+    from host_tools.request.run_options import RunOptions
+    from host_tools.run import model_runs, requested
     from host_tools.show import report
 
     more = ",".join(
         f"{name}={int(value) if isinstance(value, bool) else value}" for name, value in (options or {}).items()
     )
-    sizes = [f"{name}={'x'.join(map(str, shape))}" for name, shape in (size or {}).items()]
     with _folder_of(inputs, fspath(model), signature) as arrays:
-        row = chosen_driver.find(driver, backend, target, on, more)
-        specs = [
-            from_arguments.make_spec(
-                **entry, backend=row.backend if row else backend, driver=driver, precision=precision, target=target,
-                image=fspath(image or ""), value_range=",".join(map(repr, range or ())), seed=seed, repetitions=runs,
-                threads=threads, deadline_s=float(timeout_s), sustained_s=sustained_s, peers=tuple(peers), profile=profile, cold=cold, arrays=arrays,
-                float32_nodes=float32_nodes, cache=fspath(cache or ""), options=more, api=api, route=via,
-                max_error=max_error, metrics=[one for one in metrics if isinstance(one, str)], **from_arguments.destination(on),
-            )
-            for entry in from_arguments.entries(fspath(model), signature, sizes, _words(tolerances))
-        ]  # fmt: skip
+        wanted = RunOptions(
+            fspath(model), on=on, backend=backend, precision=precision, inputs=arrays, image=fspath(image or ""),
+            range=",".join(map(repr, range or ())), seed=seed, signature=signature, size=_sizes(size), max_error=max_error, runs=runs,
+            threads=threads, peer=",".join(peers), target=target, options=more, float32_nodes=float32_nodes,
+            cache=fspath(cache or ""), api=api, via=via, driver=driver, profile=profile, cold=cold, timeout=timeout_s,
+            for_=f"{sustained_s}s" if sustained_s else "", library=fspath(library or ""), apk=fspath(apk or ""),
+            tolerance=tuple(_words(tolerances)), metric=tuple(one for one in metrics if isinstance(one, str)),
+        )  # fmt: skip
+        specs = requested.specs(wanted)
         if len(specs) != 1:
             names = ", ".join(spec.signature for spec in specs)
             raise Misuse(f"run {fspath(model)}", f"it has {len(specs)} signatures", f"give signature=, one of: {names}")
-        places = where.parse(on, _path(library), _path(apk), via)
+        places = requested.places(wanted)
         if len(places) != 1:
             named = ", ".join(place.name for place in places)
             raise Misuse(f"run on {on!r}", f"that is {len(places)} places", f"run on each: {named}")
@@ -140,10 +136,12 @@ def support(
     target: the device to plan for, a name (docs/targets.md) or a JSON file; empty: a generic one. backend: empty: the target's.
     driver: plan for the device of this driver instead.
     """
-    from host_tools.run import chosen_driver, node_support as task
+    from host_tools.request.run_options import RunOptions
+    from host_tools.run import node_support as task
 
-    spec = task.make_spec(fspath(model), target, precision, backend, driver)
-    report, found = task.ask(spec, chosen_driver.library(_path(library), driver))
+    spec, report, found = task.of_options(
+        RunOptions(fspath(model), backend, precision, target, driver=driver, library=fspath(library or ""))
+    )
     return Support(
         spec.model.name, task.api_of(spec), found.target, found.precision, found.partitions, nodes_of(report)
     )
@@ -169,9 +167,8 @@ def bench(
     from host_tools.measure.bench_request import Words
     from host_tools.show import bench_page
 
-    sizes = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in (size or {}).items())
     words = Words(
-        tuple(fspath(one) for one in models), on, backend, ",".join(peers), api, repetitions=runs, sizes=sizes
+        tuple(fspath(one) for one in models), on, backend, ",".join(peers), api, repetitions=runs, sizes=_sizes(size)
     )
     found = task.measured(words, _path(library))
     return Bench(found.folder, found.folder / bench_page.FILE, bench_figures.document(found))
@@ -182,6 +179,11 @@ def devices() -> list[Device]:
     from host_tools.phone.adb import choice
 
     return [device_of(one) for one in choice.found()]
+
+
+def _sizes(size: Mapping[str, Sequence[int]] | None) -> tuple[str, ...]:
+    """As --size has them."""
+    return tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in (size or {}).items())
 
 
 def _words(tolerances: Mapping[str, tuple[float, float]] | None) -> list[str]:
@@ -243,9 +245,6 @@ def _in_order(arrays: Any, model: str, signature: str) -> list[Any]:
 
 
 def _path(given: File | None) -> Path | None:
-    if given is None:
-        return None
-    path = Path(given).expanduser().resolve()
-    if not path.is_file():
-        raise Misuse(f"load {given}", "there is no such file", "omit it to have one made")
-    return path
+    from host_tools.request import from_arguments
+
+    return from_arguments.file(fspath(given or ""))

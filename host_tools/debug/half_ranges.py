@@ -1,13 +1,15 @@
 """`inv overflow`: which of a model's numbers half precision has no room for. Nothing is run on a GPU."""
 
+import functools
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
+from host_tools.base.progress import progress
 from host_tools.debug import float32_search
 from host_tools.judge.tensor_errors import HALF_MAX, HALF_MIN
 from host_tools.places import cpu_ranges, on_host
@@ -16,7 +18,9 @@ from host_tools.places.place import Show, quiet
 from host_tools.record import plan_view, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import signatures
+from host_tools.request import from_arguments, signatures
+from host_tools.request.run_options import RunOptions
+from host_tools.run import requested
 
 
 def ask(spec: RunSpec, library: Callable[[], Path] | None = None, show: Show = quiet) -> schema.Ranges:
@@ -114,6 +118,20 @@ class Asked:
             "not_opened": self.ranges.closed,
             "tensors": schema.plain(self.ranges.tensors),
         }
+
+
+def find(options: RunOptions, error: float) -> list[Asked]:
+    """Of each signature. error: also looks for the nodes to leave in float32 for this one; 0: does not."""
+    asked, library = [], functools.partial(requested.library, options)
+    for one in from_arguments.each(replace(options, peer="")):
+        spec = from_arguments.spec_of(one)
+        found, searched = ask(spec, library), None
+        if error:
+            with progress(f"overflow {spec.label}") as show:
+                (place,) = requested.places(options)
+                searched = float32_search.find(spec, place, to_name(found), error, show)
+        asked.append(Asked(spec, found, searched))
+    return asked
 
 
 def to_json(asked: Sequence[Asked]) -> dict[str, Any]:

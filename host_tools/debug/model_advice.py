@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,8 @@ from host_tools.debug import half_ranges
 from host_tools.judge.tensor_errors import HALF_MAX, HALF_MIN
 from host_tools.record import schema
 from host_tools.record.spec import RunSpec
-from host_tools.request import model_facts
+from host_tools.request import from_arguments, model_facts
+from host_tools.request.run_options import RunOptions
 from host_tools.request.submodel import Cutter
 from host_tools.run import node_support
 
@@ -85,6 +86,16 @@ class Model:
         text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
         share = self._traffic[node] / max(sum(self._traffic), 1)
         return Advice(kind, self.signature, node, self.ops[node], text, share, reason, rewrite)
+
+
+def specs_of(options: RunOptions) -> list[RunSpec]:
+    """A spec for each signature: for the plan that the options ask for, with the inputs that they give."""
+    plan = node_support.make_spec(options.model, options.target, "f32", options.backend)
+    specs = []
+    for one in from_arguments.each(replace(options, backend="auto", target="")):
+        given = from_arguments.spec_of(one)
+        specs.append(structs.replace(plan, inputs=given.inputs, signature=given.signature))
+    return specs
 
 
 def find(specs: Sequence[RunSpec], library: Path) -> tuple[list[Advice], str]:

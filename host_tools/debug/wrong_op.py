@@ -4,8 +4,8 @@ The folder of the run gets bisect.json and bisect/: the op as a model, and its i
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from msgspec import structs
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
 from host_tools.judge import compare, judged, tensor_errors
 from host_tools.judge.tensor_errors import HALF_MAX, Tensors
-from host_tools.places import on_host, where
+from host_tools.places import on_host
 from host_tools.places.attempt import Attempt
 from host_tools.places.place import Place, Show
 from host_tools.record import run_folder, schema, spec as specs
@@ -23,7 +23,9 @@ from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import delegate_options, from_arguments, signatures
+from host_tools.request.run_options import RunOptions
 from host_tools.request.submodel import Cutter, Part, as_model_has
+from host_tools.run import requested
 from host_tools.show import bisect_table
 
 FOLDER = "bisect"
@@ -42,26 +44,18 @@ class Other:
     place: Place
 
 
-def asked(
-    model: str, *, on: str, library: Path | None, apk: Path | None, against: str, **fields: Any
-) -> tuple[RunSpec, Place, Other | None]:
-    """The run of the command line's words, where, and what to compare it with; None: the CPU."""
-    spec, place = _one(model, on, library, apk, fields)
-    changes = parse_against(against)
-    if not changes:
-        return spec, place, None
-    there, other_library = changes.pop("on", on), Path(changes.pop("library", library or ""))
-    other, other_place = _one(model, there, other_library if other_library.name else None, apk, {**fields, **changes})
-    return spec, place, Other(against, other, other_place)
+def asked(options: RunOptions, against: str) -> Iterator[tuple[RunSpec, Place, Other | None]]:
+    """What is looked into, one after the other: the run, where, and what to compare it with; None: the CPU."""
+    for one in from_arguments.each(options):
+        spec, place = _one(one)
+        changes: dict[str, Any] = dict(parse_against(against))
+        yield spec, place, Other(against, *_one(replace(one, **changes))) if changes else None
 
 
-def _one(
-    model: str, on: str, library: Path | None, apk: Path | None, fields: Mapping[str, Any]
-) -> tuple[RunSpec, Place]:
-    spec = from_arguments.make_spec(model, **from_arguments.destination(on), **fields)
-    places = where.parse(on, library, apk)
+def _one(options: RunOptions) -> tuple[RunSpec, Place]:
+    spec, places = from_arguments.spec_of(options), requested.places(options)
     if len(places) != 1:
-        raise Misuse(f"read --on {on!r}", f"it means {len(places)} places", "give one")
+        raise Misuse(f"read --on {options.on!r}", f"it means {len(places)} places", "give one")
     return spec, places[0]
 
 

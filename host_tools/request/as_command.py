@@ -6,21 +6,11 @@ from msgspec import structs
 
 from host_tools.base import installed
 from host_tools.record.spec import InputSpec, RunSpec
-from host_tools.request import delegate_options, views
+from host_tools.request import delegate_options, run_options, views
 
-# Options of `inv run` for fields of a RunSpec.
-_FIELDS = {
-    "repetitions": "runs",
-    "threads": "threads",
-    "profile": "profile",
-    "cold": "cold",
-    "deadline_s": "timeout",
-    "max_error": "max-error",
-    "peers": "peer",
-    "api": "api",
-    "driver": "driver",
-    "route": "via",
-}
+# Of a RunSpec's fields those that are written in another way.
+_OTHERWISE = ("options", "tolerances", "metrics", "sustained_s")
+_FLAGS = [f"--{name}" for name, option in run_options.OPTIONS.items() if option.default is False]
 _OF_DRIVERS = ("backend", "egl_library", "opencl_library")  # comes with a row of the table of drivers
 _OPTIONS = {"backend": "auto", "precision": "f32", "target": "", "float32_nodes": "", "serialization_dir": ""}
 
@@ -40,8 +30,9 @@ def run(spec: RunSpec) -> str:
     in_lab = "/" in spec.device  # HOST/DEVICE, which only a lab knows
     words += [] if in_lab else _option("on", spec.device or spec.place, "host")
     defaults = RunSpec("", spec.model)
-    for field, option in _FIELDS.items():
-        words += _option(option, _text(getattr(spec, field)), _text(getattr(defaults, field)))
+    for option, field in run_options.spec_fields().items():
+        if field in RunSpec.__struct_fields__ and field not in _OTHERWISE:
+            words += _option(option, _text(getattr(spec, field)), _text(getattr(defaults, field)))
     words += [f"--tolerance={name}{'=' * bool(name)}{_text(limits)}" for name, limits in spec.tolerances.items()]
     words += [f"--metric={metric}" for metric in spec.metrics]
     words += _option("same", _text(tuple(dict.fromkeys((spec.same_inferences, spec.same_processes)))), "0")
@@ -77,4 +68,4 @@ def _option(name: str, value: str, default: str) -> list[str]:
     if value == default:
         return []
     name = "--" + name.replace("_", "-")
-    return [name] if name in ("--profile", "--cold") else [f"{name}={value}"]
+    return [name] if name in _FLAGS else [f"{name}={value}"]

@@ -1,6 +1,7 @@
 """From the words of the command line to a checked RunSpec."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,31 @@ from msgspec import structs
 from host_tools.base import digests, settings
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
-from host_tools.record import reading, schema, spec as specs
-from host_tools.request import delegate_options, input_sets, inputs, models, signatures, views
+from host_tools.record import peer_names, reading, schema, spec as specs
+from host_tools.request import delegate_options, input_sets, inputs, models, run_options, signatures, views
+from host_tools.request.run_options import RunOptions
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600}
 TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
+
+
+def each(options: RunOptions) -> Iterator[RunOptions]:
+    """What a task runs of a model, one after the other: each of several signatures, with the sizes and tolerances that are its own."""
+    for entry in entries(options.model, options.signature, options.size, options.tolerance):
+        named = {"model": entry["model"], "signature": entry["signature"]}
+        yield replace(options, **named, size=tuple(entry["sizes"]), tolerance=tuple(entry.get("tolerances", ())))
+
+
+def spec_of(options: RunOptions) -> specs.RunSpec:
+    """A checked RunSpec of one of `each`."""
+    fields = {
+        field: _READ.get(name, lambda value: value)(getattr(options, name))
+        for name, field in run_options.spec_fields().items()
+    }
+    fields |= {**same_counts(options.same), **destination(options.on)}
+    return make_spec(
+        options.model, signature=options.signature, sizes=options.size, tolerances=options.tolerance, **fields
+    )
 
 
 def make_spec(
@@ -113,6 +134,18 @@ def seconds(given: str) -> int:
     if given and not (count.isascii() and count.isdecimal() and len(count) < 7 and unit in _UNITS_S):
         raise Misuse("read --for", f"{given!r} is no time", "give seconds, minutes or hours: 90s, 10m, 1h")
     return int(count) * _UNITS_S[unit] if given else 0
+
+
+# Options whose values are not yet those of the spec's fields.
+_READ: Mapping[str, Callable[[Any], Any]] = {"peer": peer_names.parse, "for_": seconds, "timeout": float}
+
+
+def file(given: str) -> Path | None:
+    """The given file; None: none was given. Misuse: there is none."""
+    path = Path(given).expanduser().resolve()
+    if given and not path.is_file():
+        raise Misuse(f"load {given}", "there is no such file", "omit it to have one made")
+    return path if given else None
 
 
 def split(word: str) -> tuple[str, str]:

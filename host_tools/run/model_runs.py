@@ -22,7 +22,8 @@ from host_tools.run import determinism_search
 from host_tools.show import run_junit, run_pages
 from host_tools.show.run_account import Ended
 
-Asked = Callable[[], tuple[Sequence[RunSpec], Sequence[Place]]]  # what the command line asks for; it may be Misuse
+Requests = tuple[Sequence[RunSpec], Sequence[Place]]
+Asked = Callable[[], Requests]  # what the command line asks for; it may be Misuse
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from host_tools.places import on_host
 from host_tools.record import reading, run_folder, schema, verdicts
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments
-from host_tools.run import chosen_driver
+from host_tools.request.run_options import RunOptions
+from host_tools.run import chosen_driver, requested
 
 _NO_NODE = {"first_delegate_node_index": "2147483647"}  # the driver is asked for its device, and compiles nothing
 _GLES = "-gles"  # how the names of OpenGL ES targets end
@@ -40,6 +41,12 @@ def make_spec(model: str, target: str = "", precision: str = "f32", backend: str
             "give another target, or omit --backend",
         )
     return spec
+
+
+def of_options(options: RunOptions) -> tuple[RunSpec, schema.Verdicts, verdicts.Verdicts]:
+    """What is asked for with these options, and the answer."""
+    spec = make_spec(options.model, options.target, options.precision, options.backend, options.driver)
+    return spec, *ask(spec, requested.library(options))
 
 
 def _of_gles(target: str) -> str:

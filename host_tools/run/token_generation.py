@@ -1,7 +1,7 @@
 """Generates tokens with a decoder on the GPU, beside the CPU's kernels: `inv generate`."""
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -14,8 +14,10 @@ from host_tools.places import generation, on_host
 from host_tools.places.generation import BUILTIN, QUADRA, XNNPACK
 from host_tools.record import printed, schema
 from host_tools.record.spec import RunSpec
-from host_tools.request import decoders, model_facts
+from host_tools.request import decoders, from_arguments, model_facts
 from host_tools.request.decoders import Decoder
+from host_tools.request.run_options import RunOptions
+from host_tools.run import chosen_driver
 
 AGAINST = (BUILTIN, XNNPACK, "none")
 _MOST_STEPS = 100_000
@@ -32,6 +34,13 @@ class Asked:
     free: bool = False
     against: str = BUILTIN
     in_place: bool = False
+
+
+def of_options(options: RunOptions, asked: Asked) -> printed.GenerateDocument:
+    """What these options ask for. The model is taken whole: what it has of signatures is a decoder's."""
+    row = chosen_driver.find(options.driver, options.backend, options.target, options.on, options.options)
+    wanted = replace(options, peer="", backend=row.backend if row else options.backend)
+    return run(from_arguments.spec_of(wanted), asked, from_arguments.file(options.library))
 
 
 def run(spec: RunSpec, asked: Asked, library: Path | None = None) -> printed.GenerateDocument:

@@ -91,7 +91,7 @@ def search(tmp_path, monkeypatch, library, drivers):
     return run
 
 
-def wrong_op(found: schema.Bisect, folder: RunFolder) -> str:
+def cut_out(found: schema.Bisect, folder: RunFolder) -> str:
     """The op named, after a look at what was cut out: it is small, and was seen to be wrong."""
     assert found.reproduced, found
     part = Interpreter(str(folder.path / found.model))
@@ -117,7 +117,7 @@ def test_a_wrong_kernel_is_named(backend, search, monkeypatch):
     monkeypatch.setenv("EGL_FAULTS", "wrong_sum=float((y1")
     status, found, folder = search(large_model(), f"--backend={backend}", f"--target={TARGETS[backend]}")
     assert (status, found.kind) == (1, "kernel"), found.sentence
-    assert "AVERAGE_POOL_2D" in wrong_op(found, folder)
+    assert "AVERAGE_POOL_2D" in cut_out(found, folder)
     assert sum(bool(row.problem) for row in found.rows) > 5  # what came after it is off, too, and is not blamed
 
 
@@ -127,7 +127,7 @@ def test_a_wrong_constant_is_named(backend, search, monkeypatch):
     monkeypatch.setenv("EGL_FAULTS", f"wrong_constant={BIAS}")
     status, found, folder = search(large_model(), f"--backend={backend}", f"--target={TARGETS[backend]}")
     assert (status, found.kind) == (1, "kernel"), found.sentence
-    assert "CONV_2D" in wrong_op(found, folder)
+    assert "CONV_2D" in cut_out(found, folder)
 
 
 @ON_GLES
@@ -136,7 +136,7 @@ def test_an_overflow_of_half_is_called_one(backend, search):
     status, found, folder = search(large_model(overflow=True), *words)
     assert (status, found.kind) == (1, "precision"), found.sentence
     assert "65504" in found.sentence
-    assert "CONV_2D" in wrong_op(found, folder)
+    assert "CONV_2D" in cut_out(found, folder)
 
 
 def test_nan_of_the_cpu_itself_is_the_models_fault(search):
@@ -241,7 +241,7 @@ def test_on_a_virtual_device(tmp_path, adb, capsys):
         )
         found = RunFolder(folder).read(schema.Bisect)
         assert (status, found.kind) == (1, "precision"), found.sentence
-        assert "CONV_2D" in wrong_op(found, RunFolder(folder)) and "65504" in found.sentence
+        assert "CONV_2D" in cut_out(found, RunFolder(folder)) and "65504" in found.sentence
         assert schema_check.wrong(folder) == []
     finally:
         registry.stop()
