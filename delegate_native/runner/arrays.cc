@@ -103,7 +103,13 @@ std::string ArrayPath(const std::string& folder, size_t index) {
 }
 
 Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays) {
-  for (std::string path; FileExists(path = ArrayPath(folder, arrays->size()));) {
+  std::vector<std::string> paths;
+  for (std::string path; FileExists(path = ArrayPath(folder, paths.size()));) paths.push_back(path);
+  return ReadArrays(paths, arrays);
+}
+
+Outcome ReadArrays(const std::vector<std::string>& paths, std::vector<Array>* arrays) {
+  for (const std::string& path : paths) {
     arrays->emplace_back();
     arrays->back().path = path;
     std::string file;

@@ -30,6 +30,8 @@ const char* TypeName(TfLiteType type);  // numpy's word; null where there is non
 Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor, const std::string& name);
 std::string ArrayPath(const std::string& folder, size_t index);  // FOLDER/000.npy
 
+// Each file's array.
+Outcome ReadArrays(const std::vector<std::string>& paths, std::vector<Array>* arrays);
 // FOLDER/000.npy, FOLDER/001.npy, … as many as there are.
 Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays);
 // Fills `array`, which has its path, from a file's bytes.

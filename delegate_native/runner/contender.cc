@@ -149,6 +149,17 @@ Outcome Contender::SetInputs(const std::vector<Array>& inputs) {
   return Outcome();
 }
 
+Outcome Contender::RunOn(const std::vector<Array>& inputs) {
+  bool fits = static_cast<size_t>(graph_->InputCount()) == inputs.size();
+  for (int i = 0; fits && i < graph_->InputCount(); ++i) {
+    const Tensor tensor = Describe(tflite_, graph_->Input(i), graph_->InputName(i));
+    fits = tensor.shape == inputs[static_cast<size_t>(i)].shape;
+  }
+  if (!fits) QUADRA_RETURN_IF_FAILED(Allocate(inputs));
+  QUADRA_RETURN_IF_FAILED(SetInputs(inputs));
+  return Run();
+}
+
 Outcome Contender::Run() {
   return graph_->Invoke() ? Outcome() : Failed(std::string("run the model on ") + name_);
 }

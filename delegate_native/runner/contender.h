@@ -35,6 +35,7 @@ class Contender {
                   QuadraApi* quadra, const std::string& library);
   Outcome Allocate(const std::vector<Array>& inputs);  // for inputs of these shapes
   Outcome Run();
+  Outcome RunOn(const std::vector<Array>& inputs);  // others than at its start
   Outcome Outputs(std::vector<Tensor>* tensors, std::vector<std::string>* values) const;
   std::vector<Tensor> Inputs() const;
   std::string Report() const;  // the delegate's

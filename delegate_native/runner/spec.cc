@@ -75,11 +75,13 @@ Outcome ParseArguments(int count, char** words, Arguments* arguments) {
       {"--folder", &arguments->folder},   {"--mode", &arguments->mode},
       {"--runtime", &arguments->runtime}, {"--quadra", &arguments->quadra},
       {"--model", &arguments->model},     {"--peers", &arguments->peers},
-      {"--cases", &arguments->cases},     {"--pack", &arguments->pack},
+      {"--store", &arguments->store},     {"--cases", &arguments->cases},
+      {"--pack", &arguments->pack},
   };
   const std::string usage =
-      "quadra_runner --folder PATH --runtime LIBRARY --quadra LIBRARY [--mode run|verdicts] "
-      "[--model PATH] [--peers xnnpack|none], or --cases PATH --pack PATH with the libraries";
+      "quadra_runner --folder PATH --runtime LIBRARY --quadra LIBRARY [--mode "
+      "run|verdicts|inputs] [--store FOLDER] [--model PATH] [--peers xnnpack|none], or "
+      "--cases PATH --pack PATH with the libraries";
   for (int i = 1; i < count; i += 2) {
     std::string* value = nullptr;
     for (const auto& option : known) {

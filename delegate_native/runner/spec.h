@@ -20,6 +20,7 @@ struct Arguments {
   std::string quadra;   // the delegate's
   std::string model;    // where it lies on this device; empty: where spec.json says
   std::string peers;    // who runs beside Quadra, or "none"; empty: whom spec.json names
+  std::string store;    // with mode inputs: the folder of the arrays that set.json names
   std::string cases;    // a list of cases (batch.h) instead of a folder
   std::string pack;     // their models and inputs
 };
@@ -39,8 +40,9 @@ struct Spec {
   bool profile = false;
 };
 
-// --folder PATH --runtime PATH --quadra PATH [--mode run|verdicts] [--model PATH]
-// [--peers xnnpack|none]; or --cases PATH --pack PATH --runtime PATH --quadra PATH
+// --folder PATH --runtime PATH --quadra PATH [--mode run|verdicts|inputs]
+// [--store FOLDER]
+// [--model PATH] [--peers xnnpack|none]; or --cases PATH --pack PATH --runtime PATH --quadra PATH
 Outcome ParseArguments(int count, char** words, Arguments* arguments);
 Outcome ReadSpec(const Arguments& arguments, Spec* spec);
 

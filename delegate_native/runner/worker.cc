@@ -19,6 +19,7 @@ constexpr int64_t kBudgetUs = 20000000;  // slow models stop early
 constexpr int kLeastRounds = 3;
 constexpr int kWarmUpRuns = 2;
 constexpr int kProfiledRuns = 10;
+constexpr char kSame[] = "use a runner and a toolkit of the same version";
 constexpr char kQuadra[] = "quadra", kXnnpack[] = "xnnpack";
 
 // The most memory that this process had; 0 where the kernel does not say.
@@ -105,8 +106,10 @@ Outcome Worker::Work() {
   QUADRA_RETURN_IF_FAILED(ReadArrays(arguments_.folder + "/inputs", &inputs_));
   if (arguments_.mode == "run") return Run();
   if (arguments_.mode == "verdicts") return Verdicts();
+  if (arguments_.mode == "inputs") return Inputs();
   return Outcome::Misuse("read the argument --mode",
-                         arguments_.mode + " is not one of run, verdicts", "omit it to run");
+                         arguments_.mode + " is not one of run, verdicts, inputs",
+                         "omit it to run");
 }
 
 Outcome Worker::Verdicts() {
@@ -115,6 +118,65 @@ Outcome Worker::Verdicts() {
   QUADRA_RETURN_IF_FAILED(
       quadra.Prepare(spec_, spec_.model_path, spec_.options, &quadra_, arguments_.quadra));
   return Write("verdicts.json", quadra.Report());
+}
+
+// Further inputs, one after the other: set.json names each, and the files of its arrays. What
+// comes of one is in a folder of its own in set/.
+Outcome Worker::Inputs() {
+  const std::string path = arguments_.folder + "/set.json";
+  std::string text;
+  QUADRA_RETURN_IF_FAILED(ReadFile(path, &text));
+  Json set;
+  const Status status = ParseJson(text, &set);
+  const Json* named = status.ok() ? set.Find("inputs") : nullptr;
+  const Json* anew = status.ok() ? set.Find("anew") : nullptr;
+  if (!named || !anew) {
+    return Outcome::Misuse("read " + path, status.ok() ? "a field is missing" : status.message(),
+                           kSame);
+  }
+  QUADRA_RETURN_IF_FAILED(MakeFolder(arguments_.folder + "/set"));
+  for (const Json& one : named->items) {
+    std::vector<std::string> paths;
+    std::vector<Array> arrays;
+    const Json* files = one.Find("arrays");
+    const Json* name = one.Find("name");
+    if (!files || !name) return Outcome::Misuse("read " + path, "an input lacks a field", kSame);
+    for (const Json& file : files->items) paths.push_back(arguments_.store + "/" + file.string);
+    QUADRA_RETURN_IF_FAILED(ReadArrays(paths, &arrays));
+    QUADRA_RETURN_IF_FAILED(RunInput(name->string, arrays, anew->boolean));
+  }
+  return Outcome();
+}
+
+// anew: with interpreters of its own, for models that keep a state.
+Outcome Worker::RunInput(const std::string& name, const std::vector<Array>& inputs, bool anew) {
+  Stage("input " + name);
+  const std::string folder = arguments_.folder + "/set/" + name;
+  QUADRA_RETURN_IF_FAILED(MakeFolder(folder));
+  tensors_.clear();
+  if (anew) on_quadra_.reset();
+  if (on_quadra_) {
+    QUADRA_RETURN_IF_FAILED(on_quadra_->RunOn(inputs));
+  } else {
+    on_quadra_ = std::make_unique<Contender>(kQuadra, tflite_);
+    QUADRA_RETURN_IF_FAILED(on_quadra_->Start(spec_, spec_.model_path, spec_.options, &quadra_,
+                                              arguments_.quadra, inputs));
+  }
+  tensors_.emplace_back("inputs", on_quadra_->Inputs());
+  QUADRA_RETURN_IF_FAILED(WriteFile(folder, "verdicts.json", on_quadra_->Report() + "\n"));
+  QUADRA_RETURN_IF_FAILED(SaveGroup(folder, "outputs", *on_quadra_));
+  if (spec_.peers.empty()) return Outcome();
+  if (anew) on_xnnpack_.reset();
+  Outcome done;
+  if (on_xnnpack_) {
+    done = on_xnnpack_->RunOn(inputs);
+  } else {
+    on_xnnpack_ = std::make_unique<Contender>(kXnnpack, tflite_);
+    done = on_xnnpack_->Start(spec_, cpu_model_, {}, nullptr, "", inputs);
+  }
+  if (done.ok()) return SaveGroup(folder, "xnnpack_outputs", *on_xnnpack_);
+  on_xnnpack_.reset();  // the run of the first input says why
+  return Outcome();
 }
 
 Outcome Worker::Run() {
@@ -232,10 +294,17 @@ Outcome Worker::Profile() {
 }
 
 Outcome Worker::SaveOutputs(const std::string& group, const Contender& contender) {
+  QUADRA_RETURN_IF_FAILED(SaveGroup(arguments_.folder, group, contender));
+  return KeepTimings();
+}
+
+// The arrays, and tensors.json of all groups until now.
+Outcome Worker::SaveGroup(const std::string& run, const std::string& group,
+                          const Contender& contender) {
   std::vector<Tensor> tensors;
   std::vector<std::string> values;
   QUADRA_RETURN_IF_FAILED(contender.Outputs(&tensors, &values));
-  const std::string folder = arguments_.folder + "/" + group;
+  const std::string folder = run + "/" + group;
   QUADRA_RETURN_IF_FAILED(MakeFolder(folder));
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string name = ArrayPath("", i).substr(1);
@@ -249,8 +318,7 @@ Outcome Worker::SaveOutputs(const std::string& group, const Contender& contender
     for (const Tensor& tensor : one.second) PutTensor(tensor, &json);
     json.EndArray();
   }
-  QUADRA_RETURN_IF_FAILED(Write("tensors.json", json.EndObject().text()));
-  return KeepTimings();
+  return WriteFile(run, "tensors.json", json.EndObject().text() + "\n");
 }
 
 Outcome Worker::KeepTimings() {

@@ -30,12 +30,15 @@ class Worker {
 
   Outcome Run();
   Outcome Verdicts();
+  Outcome Inputs();
+  Outcome RunInput(const std::string& name, const std::vector<Array>& inputs, bool anew);
   Outcome StartPeer(std::vector<std::unique_ptr<Contender>>* contenders);
   Outcome Measure(const std::vector<std::unique_ptr<Contender>>& contenders);
   Outcome Sustain(Contender* quadra);
   Outcome Dump();
   Outcome Profile();
   Outcome SaveOutputs(const std::string& group, const Contender& contender);
+  Outcome SaveGroup(const std::string& run, const std::string& group, const Contender& contender);
   Outcome KeepTimings();
   Outcome Write(const char* name, const std::string& text);
   Options With(Options more) const;
@@ -50,6 +53,7 @@ class Worker {
   std::vector<std::pair<std::string, std::vector<Tensor>>> tensors_;  // by group
   std::vector<Times> times_;  // in the order of their starts
   std::string xnnpack_error_;
+  std::unique_ptr<Contender> on_quadra_, on_xnnpack_;  // of many inputs
   int64_t peak_bytes_ = 0;
 };
 

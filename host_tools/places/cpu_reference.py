@@ -1,10 +1,13 @@
-"""The CPU's reference for a run in another place: `cpu_reference FOLDER` is the process that makes it."""
+"""The CPU's reference for runs in another place: `cpu_reference FOLDER…` is the process that makes it."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from host_tools.places import model_worker, reference, worker as host_worker
 from host_tools.record import run_folder
+
+_SHARED = ("content", "for_cpu")  # of a model, whatever its inputs
 
 
 class _Finished(model_worker.Worker):
@@ -23,8 +26,21 @@ def write(folder: Path) -> None:
     reference.write(_Finished(folder))
 
 
+def write_all(folders: Sequence[Path]) -> None:
+    """The same of several inputs of one model, which is read once."""
+    first: _Finished | None = None
+    for number, folder in enumerate(folders, 1):
+        one = _Finished(folder)
+        if first:
+            one.__dict__.update({name: getattr(first, name) for name in _SHARED})
+        first = first or one
+        model_worker.stage(f"{reference.STAGE}: {number} of {len(folders)}" if len(folders) > 1 else reference.STAGE)
+        reference.write(one)
+
+
 def main(argv: list[str]) -> int:
-    return host_worker.answer(Path(argv[0]), lambda: write(Path(argv[0])))
+    """An error is told in the first folder's error.json."""
+    return host_worker.answer(Path(argv[0]), lambda: write_all([Path(word) for word in argv]))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,22 @@
 """The further inputs of a run with many: in the run's folder a run folder for each, in `set/`.
 
-On this machine one worker process computes them all (`work`, its mode `inputs`): it starts Quadra once. Elsewhere each is a run
-of one inference at that place.
+On this machine one worker process computes them all (`work`, its mode `inputs`): it starts Quadra once. So does the app or the
+runner on a device, batch by batch (inputs_on_phone). Elsewhere each is a run of one inference at that place.
 """
 
 import contextlib
 import copy
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import DeviceError, QuadraError
 from host_tools.places import model_worker, reference
 from host_tools.places.model_worker import Worker
-from host_tools.places.place import Place, Show
+from host_tools.places.place import Place, Show, TakesInputs
 from host_tools.record import peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
@@ -25,13 +26,22 @@ if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
 
 MODE = "inputs"
+_PAUSE_S = 2.0
 
 
 def specs(spec: RunSpec) -> list[RunSpec]:
     """What the further inputs ask for: one inference, beside XNNPACK, which opens tolerances."""
     peers = tuple(peer for peer in spec.peers if peer == peer_names.XNNPACK)
     one = structs.replace(
-        spec, input_set="", metrics=(), repetitions=1, peers=peers, profile=False, cold=False, second_starts=0
+        spec,
+        input_set="",
+        metrics=(),
+        repetitions=1,
+        peers=peers,
+        profile=False,
+        cold=False,
+        second_starts=0,
+        sustained_s=0,
     )
     return [structs.replace(one, inputs=each) for each in input_sets.of(spec)[1:]]
 
@@ -47,11 +57,42 @@ def begin(folder: Path, spec: RunSpec) -> int:
 
 
 def complete(folder: RunFolder, place: Place, show: Show) -> None:
-    """Runs them at a place that has not done so in its run."""
-    spec = folder.spec()
-    if not spec.input_set or (folder.path / input_sets.SET).is_dir():
+    """Runs those that are not there yet. An error leaves the others, and the run folder that has them is its `kept`."""
+    if not folder.spec().input_set:
         return
-    runs = folder.path / f".{input_sets.SET}"
+    try:
+        if isinstance(place, TakesInputs):
+            _by_one_process(folder, place, show)
+        elif not (folder.path / input_sets.SET).is_dir():
+            _one_by_one(folder, place, show)
+    except QuadraError as error:
+        error.kept = folder.path
+        raise
+
+
+def _by_one_process(folder: RunFolder, place: TakesInputs, show: Show) -> None:
+    """At a place that takes many in one process. A device that was lost on the way is tried again, as long as it gets on."""
+    wanted = {_folder(folder.path, index).name: one for index, one in enumerate(specs(folder.spec()), 1)}
+    before = -1
+    while missing := {name: one for name, one in wanted.items() if not _is_there(folder, name)}:
+        there = len(wanted) - len(missing)
+        try:
+            place.run_inputs(folder, missing, show)
+        except DeviceError as error:
+            count = sum(_is_there(folder, name) for name in wanted)
+            error.came_back += f"; {count + 1} of {len(wanted) + 1} inputs were computed, which are kept"
+            if not error.retry or there <= before:
+                raise
+            time.sleep(_PAUSE_S)
+        before = there
+
+
+def _is_there(folder: RunFolder, name: str) -> bool:
+    return (folder.path / input_sets.SET / name / schema.Status.FILE).exists()
+
+
+def _one_by_one(folder: RunFolder, place: Place, show: Show) -> None:
+    spec, runs = folder.spec(), folder.path / f".{input_sets.SET}"
     try:
         for index, one in enumerate(wanted := specs(spec), 1):
 
@@ -61,9 +102,6 @@ def complete(folder: RunFolder, place: Place, show: Show) -> None:
             made = place.run(place.aim(one), shown, runs)
             (folder.path / input_sets.SET).mkdir(exist_ok=True)
             made.path.rename(_folder(folder.path, index))
-    except QuadraError as error:
-        error.kept = folder.path
-        raise
     finally:
         shutil.rmtree(runs, ignore_errors=True)
 

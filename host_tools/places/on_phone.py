@@ -6,7 +6,7 @@ the device is free again, and what the run had left until then is kept.
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -97,6 +97,12 @@ class Phone(DevicePlace):
             attempt = PhoneAttempt(folder, spec, show, self.device)
             return attempt.finish(lambda: attempt.work(apk, library), lambda: None)
 
+    def run_inputs(self, folder: RunFolder, wanted: Mapping[str, RunSpec], show: Show) -> None:
+        from host_tools.places import inputs_on_phone
+
+        library, apk = self.delegate(), self._apk(())
+        inputs_on_phone.run(self, inputs_on_phone.InApp, folder, wanted, show, lambda one: one.work(apk, library))
+
     def _apk(self, peers: Sequence[str]) -> Path:
         library, shipped = self.delegate(), peer_names.needs_shipped(peers)
         if not self.apk and shipped not in self._made:
@@ -124,6 +130,7 @@ class PhoneAttempt(Attempt):
 
     route = ROUTE
     folder_kind = RemoteFolder
+    more: ClassVar[Mapping[str, str]] = {}  # arguments of the runner
     app_starter: AppStarter
 
     def __init__(self, folder: Path, spec: RunSpec, show: Show, device: Device) -> None:
@@ -145,8 +152,8 @@ class PhoneAttempt(Attempt):
             with readiness.ready(self.device, self.show):
                 starts, more = self._measure()
                 self._begin("pull what it left")
-                self.remote.pull(self.folder, self.show)
-            check_pulled.check(self.folder, self.device.serial)
+                self._bring()
+            self._check()
         except BaseException as error:
             stopped = self.device.stopped  # by Ctrl-C, in another thread
             with interrupt.held():
@@ -214,7 +221,7 @@ class PhoneAttempt(Attempt):
         """The runner once, to its end; raises what it said, or what became of the app."""
         title = f"{mode} {','.join(names or ())}".strip()
         self._begin(f"start the app: {title}")
-        arguments = {"folder": self.remote.path, "mode": mode, "model": self.model}
+        arguments = {"folder": self.remote.path, "mode": mode, "model": self.model, **self.more}
         if names is not None:
             arguments["peers"] = ",".join(names)
         if mode == "cold":
@@ -249,11 +256,18 @@ class PhoneAttempt(Attempt):
         with contextlib.suppress(QuadraError):
             if self.starter.alive():
                 self._stop()
-                self.remote.pull(self.folder, self.show)
+                self._bring()
         for name in check_pulled.damaged(self.folder):
             self._event("pull", "damaged", f"{name} of the interrupted run cannot be read: left out")
         if not isinstance(error, QuadraError):
             self._event(self.stage, "interrupted", "Ctrl-C")
+
+    def _bring(self) -> None:
+        self.remote.pull(self.folder, self.show)
+
+    def _check(self) -> None:
+        """Raises where what came is not what a run leaves."""
+        check_pulled.check(self.folder, self.device.serial)
 
     def _tidy(self) -> None:
         if self.starter is None:

@@ -4,7 +4,7 @@ Beside the app (on_phone.py): the same model, inputs and judgement, but another 
 rights and other scheduling. The times of the two differ by up to two on the same phone and are never pooled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,17 @@ class PhoneShell(DevicePlace):
             attempt.runtime, attempt.library = runtime, library
             return attempt.finish(lambda: attempt.work(runner, library), lambda: None)
 
+    def run_inputs(self, folder: RunFolder, wanted: Mapping[str, RunSpec], show: Show) -> None:
+        from host_tools.places import inputs_on_phone
+
+        library, runner = self.delegate(), self._runner()
+
+        def work(one: ShellAttempt) -> None:
+            one.runtime, one.library = artifacts.runtime(install_app.abi_of(self.device)), library
+            one.work(runner, library)
+
+        inputs_on_phone.run(self, inputs_on_phone.InShell, folder, wanted, show, work)
+
     def _runner(self) -> Path:
         if not self.runner:
             self.runner = artifacts.runner(install_app.abi_of(self.device))
@@ -80,6 +91,8 @@ class ShellAttempt(PhoneAttempt):
     def _start(self, mode: str, names: Sequence[str] | None) -> None:
         title = f"{mode} {','.join(names or ())}".strip()
         words = ["--folder", self.remote.path, "--mode", mode, "--model", self.model, *self.words]
+        for argument, value in self.more.items():
+            words += [f"--{argument}", value]
         if names is not None:
             words += ["--peers", ",".join(names) or "none"]
         ended = self.shell_starter.start(words, self._begin)

@@ -3,10 +3,11 @@ shell's.
 """
 
 import io
+import json
 import shlex
 import shutil
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
 from host_tools.base.errors import DeviceRefused, Misuse, ReplyNotUnderstood, TransferFailed
 from host_tools.base.progress import counted
@@ -25,6 +26,8 @@ PRIVATE = f"/data/data/{PACKAGE}"
 CACHE = "code_cache"
 KEPT = "quadra"  # in it, what the delegate keeps for its next start
 OWN_CACHE = f"{CACHE}/{KEPT}"
+SET = "set"  # for what comes of many inputs
+SET_FILE = "set.json"  # their list
 CACHE_HERE = "cache"  # its name in a run folder
 _TIMEOUT_S = 20.0
 _FILE_LIMIT_BYTES = 1 << 20  # of one that is brought alone
@@ -65,6 +68,37 @@ class RemoteFolder:
                     tried, found, "check whether the device is full", serial=self.device.serial, step="copy"
                 )
         return pushed.remote[model]
+
+    def fill_set(self, folder: Path, named: Mapping[str, Sequence[Path]], anew: bool, show: Show) -> list[str]:
+        """Puts the arrays of many inputs, by the inputs' names, into the store, and the list of them, set.json, into the run's
+        folder, and a copy of it into `folder`; returns where the arrays lie. anew: each input begins with the model's first state."""
+        pushed = transfer.push(self.device, [array for arrays in named.values() for array in arrays], counted(show))
+        rows = [
+            {"name": name, "arrays": [PurePosixPath(pushed.remote[array]).name for array in arrays]}
+            for name, arrays in named.items()
+        ]
+        listed = folder / SET_FILE
+        listed.write_text(json.dumps({"schema_version": 1, "anew": anew, "inputs": rows}), encoding="utf-8")
+        at = transfer.push(self.device, [listed], counted(show)).remote[listed]
+        self._as_app(["rm", "-rf", f"{self.inside}/{SET}"], "empty the folder of the inputs")
+        self._as_app(["cp", at, f"{self.inside}/{SET_FILE}"], "copy the list of inputs")
+        return [*pushed.remote.values(), at]
+
+    def pull_set(self, folder: Path, show: Show) -> list[Path]:
+        """Brings what came of many inputs; returns the folder of each that is whole."""
+        scratch = folder / _PULLED
+        show("pull the outputs")
+        pull.pull_app(self.device, self.package, f"{self.inside}/{SET}", scratch, show=counted(show))
+        whole = []
+        for one in sorted(path for path in scratch.iterdir() if path.is_dir()):
+            names = [str(file.relative_to(one)) for file in one.rglob("*") if file.is_file()]
+            if check_pulled.of_input(one, names):
+                for name in check_pulled.accepted(names):
+                    (folder / one.name / name).parent.mkdir(parents=True, exist_ok=True)
+                    (one / name).replace(folder / one.name / name)
+                whole.append(folder / one.name)
+        shutil.rmtree(scratch, ignore_errors=True)
+        return whole
 
     def pull(self, folder: Path, show: Show) -> None:
         """Brings what the runner left: files of names that a runner may leave, checked, nothing else."""

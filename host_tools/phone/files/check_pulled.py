@@ -36,6 +36,16 @@ def check(folder: Path, serial: str) -> None:
         raise _lie(str(error), serial) from error
 
 
+def of_input(folder: Path, names: list[str]) -> bool:
+    """Whether a folder with these files is what a runner leaves of one of many inputs, whole. One that it was at is not."""
+    try:
+        reading.kept(folder, schema.Verdicts)
+        _tensors(folder, reading.kept(folder, schema.Tensors))
+        return set(names) <= set(accepted(names))
+    except (Misuse, ValueError):
+        return False
+
+
 def missing(name: str, serial: str) -> None:
     """Raises: the run says that it is complete, and has not left this."""
     tried, found = f"read what the run left on {serial}", f"the run reports success but left no {name}"

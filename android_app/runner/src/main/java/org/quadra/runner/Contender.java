@@ -106,6 +106,13 @@ final class Contender implements Closeable {
     return interpreter.getLastNativeInferenceDurationNanoseconds();
   }
 
+  /** One inference with other inputs than those of the start. */
+  void runOn(List<NpyArray> arrays) throws RunError {
+    allocate(arrays);
+    graph.setInputs(arrays);
+    run();
+  }
+
   List<NpyArray> outputs() throws RunError {
     List<NpyArray> arrays = new ArrayList<>();
     for (int i = 0; i < graph.outputCount(); i++) {

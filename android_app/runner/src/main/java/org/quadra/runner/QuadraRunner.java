@@ -12,11 +12,12 @@ import org.json.JSONException;
  * <pre>am instrument -w -e folder PATH org.quadra.runner/.QuadraRunner</pre>
  *
  * <p>Arguments: {@code folder}, which has spec.json and inputs/; {@code mode}: run (default), cold
- * (only the first start), verdicts (runs nothing); {@code peers}: who runs beside Quadra, with ","
- * between them, instead of those in spec.json; with mode cold, the one that starts in Quadra's
- * place; {@code model}: where the model is on this device, instead of the path in spec.json; {@code
- * kept}: with mode cold, a folder that is there, where the one that starts keeps what it compiled,
- * and finds it. Ends with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and
+ * (only the first start), verdicts (runs nothing), inputs (those that set.json names); {@code
+ * peers}: who runs beside Quadra, with "," between them, instead of those in spec.json; with mode
+ * cold, the one that starts in Quadra's place; {@code model}: where the model is on this device,
+ * instead of the path in spec.json; {@code kept}: with mode cold, a folder that is there, where the
+ * one that starts keeps what it compiled, and finds it; {@code store}: with mode inputs, the folder
+ * of the arrays. Ends with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and
  * error.json.
  */
 public class QuadraRunner extends Instrumentation implements Stages {
@@ -25,6 +26,7 @@ public class QuadraRunner extends Instrumentation implements Stages {
   public static final String ARGUMENT_PEERS = "peers";
   public static final String ARGUMENT_MODEL = "model";
   public static final String ARGUMENT_KEPT = "kept";
+  public static final String ARGUMENT_STORE = "store";
 
   private Bundle arguments = new Bundle();
 
@@ -51,7 +53,8 @@ public class QuadraRunner extends Instrumentation implements Stages {
       worker.work(
           arguments.getString(ARGUMENT_MODE, RunWorker.RUN),
           arguments.getString(ARGUMENT_PEERS),
-          arguments.getString(ARGUMENT_KEPT, ""));
+          arguments.getString(ARGUMENT_KEPT, ""),
+          arguments.getString(ARGUMENT_STORE, ""));
       result.putString("state", "complete");
       finish(Activity.RESULT_OK, result);
     } catch (RunError error) {

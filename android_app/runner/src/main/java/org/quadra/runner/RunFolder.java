@@ -32,6 +32,13 @@ final class RunFolder {
     return new File(path, name).exists();
   }
 
+  /** A folder in it, made if need be. */
+  RunFolder inside(String name) throws RunError {
+    File folder = new File(path, name);
+    folder.mkdirs();
+    return new RunFolder(folder);
+  }
+
   String readText(String name) throws RunError {
     return new String(read(new File(path, name)), StandardCharsets.UTF_8);
   }

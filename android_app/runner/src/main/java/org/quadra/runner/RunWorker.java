@@ -25,6 +25,7 @@ final class RunWorker {
   static final String COLD = "cold";
   static final String VERDICTS = "verdicts";
   static final String DUMP = "dump";
+  static final String INPUTS = "inputs";
 
   private static final long PAIRS_BUDGET_NANOS =
       TimeUnit.SECONDS.toNanos(20); // slow models stop early
@@ -60,8 +61,9 @@ final class RunWorker {
 
   /**
    * {@code peers}: instead of spec.json's; null: those. {@code kept}: of mode cold; may be empty.
+   * {@code store}: of mode inputs, the folder of the arrays that set.json names.
    */
-  void work(String mode, String peers, String kept) throws RunError {
+  void work(String mode, String peers, String kept, String store) throws RunError {
     try {
       switch (mode) {
         case RUN:
@@ -76,10 +78,13 @@ final class RunWorker {
         case DUMP:
           dump();
           break;
+        case INPUTS:
+          inputs(peers == null ? spec.peers : names(peers), store);
+          break;
         default:
           throw RunError.misuse(
               "read the argument mode",
-              "'" + mode + "' is not one of run, cold, verdicts, dump",
+              "'" + mode + "' is not one of run, cold, verdicts, dump, inputs",
               "omit it to run");
       }
     } catch (JSONException error) {
@@ -111,6 +116,79 @@ final class RunWorker {
     try (Contender quadra = Contender.prepareQuadra(spec, model, options())) {
       folder.writeText("verdicts.json", quadra.report() + "\n");
     }
+  }
+
+  /**
+   * Further inputs, one after the other: set.json names each, and the files of its arrays. What
+   * comes of one is in a folder of its own in set/.
+   */
+  private void inputs(List<String> peers, String store) throws RunError, JSONException {
+    JSONObject set = new JSONObject(folder.readText("set.json"));
+    boolean anew = set.getBoolean("anew"); // for models that keep a state
+    JSONArray named = set.getJSONArray("inputs");
+    Map<String, Contender> started = new LinkedHashMap<>();
+    try {
+      for (int i = 0; i < named.length(); i++) {
+        JSONObject one = named.getJSONObject(i);
+        JSONArray files = one.getJSONArray("arrays");
+        List<NpyArray> arrays = new ArrayList<>();
+        for (int k = 0; k < files.length(); k++) {
+          File file = new File(store, files.getString(k));
+          arrays.add(NpyArray.parse(RunFolder.read(file), file.getPath()));
+        }
+        if (anew) {
+          close(started);
+        }
+        stages.begin("input " + one.getString("name"));
+        runInput(folder.inside("set/" + one.getString("name")), arrays, peers, started);
+      }
+    } finally {
+      close(started);
+    }
+  }
+
+  private void runInput(
+      RunFolder into, List<NpyArray> arrays, List<String> peers, Map<String, Contender> started)
+      throws RunError, JSONException {
+    Contender quadra = started.get(Contender.QUADRA);
+    if (quadra == null) {
+      quadra = Contender.startQuadra(spec, model, options(), arrays, stages);
+      started.put(Contender.QUADRA, quadra);
+    } else {
+      quadra.runOn(arrays);
+    }
+    JSONObject facts = new JSONObject().put("inputs", quadra.inputFacts());
+    into.writeText("verdicts.json", quadra.report() + "\n");
+    keep(into, "outputs", quadra, facts);
+    if (!peers.contains(Contender.XNNPACK)) {
+      return;
+    }
+    Contender peer = started.get(Contender.XNNPACK);
+    try {
+      if (peer == null) {
+        peer = Contender.startPeer(Contender.XNNPACK, spec, cpuModel, "", arrays, stages);
+        started.put(Contender.XNNPACK, peer);
+      } else {
+        peer.runOn(arrays);
+      }
+      keep(into, Contender.key(Contender.XNNPACK) + "_outputs", peer, facts);
+    } catch (RunError error) { // the run of the first input said why
+      stages.begin("without xnnpack: " + error.getMessage());
+    }
+  }
+
+  private static void close(Map<String, Contender> started) {
+    for (Contender contender : started.values()) {
+      contender.close();
+    }
+    started.clear();
+  }
+
+  private static void keep(RunFolder into, String group, Contender contender, JSONObject facts)
+      throws RunError, JSONException {
+    into.writeArrays(group, contender.outputs());
+    facts.put(group, contender.outputFacts());
+    into.writeJson("tensors.json", facts);
   }
 
   private void full(List<String> peers) throws RunError, JSONException {
@@ -161,9 +239,7 @@ final class RunWorker {
   }
 
   private void keep(String group, Contender contender) throws RunError, JSONException {
-    folder.writeArrays(group, contender.outputs());
-    tensors.put(group, contender.outputFacts());
-    folder.writeJson("tensors.json", tensors);
+    keep(folder, group, contender, tensors);
     keepTimings();
   }
 
