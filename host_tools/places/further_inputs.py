@@ -1,22 +1,19 @@
 """The further inputs of a run with many: in the run's folder a run folder for each, in `set/`.
 
-On this machine one worker process computes them all (`work`, its mode `inputs`): it starts Quadra once. So does the app or the
-runner on a device, batch by batch (inputs_on_phone). Elsewhere each is a run of one inference at that place.
+On this machine one worker process computes them all (`work`, its mode `inputs`): it starts Quadra once. complete_inputs.py has the
+other places.
 """
 
 import contextlib
 import copy
-import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from host_tools.base.errors import DeviceError, QuadraError
+from host_tools.base.errors import QuadraError
 from host_tools.places import model_worker, reference
 from host_tools.places.model_worker import Worker
-from host_tools.places.place import Place, Show, TakesInputs
 from host_tools.record import peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
 
 MODE = "inputs"
-_PAUSE_S = 2.0
 
 
 def specs(spec: RunSpec) -> list[RunSpec]:
@@ -50,60 +46,10 @@ def begin(folder: Path, spec: RunSpec) -> int:
     """Makes their folders, with spec.json in each; returns how many."""
     wanted = specs(spec)
     for index, one in enumerate(wanted, 1):
-        place = _folder(folder, index)
+        place = folder_of(folder, index)
         place.mkdir(parents=True)
         run_folder.write_json(place / RunSpec.FILE, one.to_json())
     return len(wanted)
-
-
-def complete(folder: RunFolder, place: Place, show: Show) -> None:
-    """Runs those that are not there yet. An error leaves the others, and the run folder that has them is its `kept`."""
-    if not folder.spec().input_set:
-        return
-    try:
-        if isinstance(place, TakesInputs):
-            _by_one_process(folder, place, show)
-        elif not (folder.path / input_sets.SET).is_dir():
-            _one_by_one(folder, place, show)
-    except QuadraError as error:
-        error.kept = folder.path
-        raise
-
-
-def _by_one_process(folder: RunFolder, place: TakesInputs, show: Show) -> None:
-    """At a place that takes many in one process. A device that was lost on the way is tried again, as long as it gets on."""
-    wanted = {_folder(folder.path, index).name: one for index, one in enumerate(specs(folder.spec()), 1)}
-    before = -1
-    while missing := {name: one for name, one in wanted.items() if not _is_there(folder, name)}:
-        there = len(wanted) - len(missing)
-        try:
-            place.run_inputs(folder, missing, show)
-        except DeviceError as error:
-            count = sum(_is_there(folder, name) for name in wanted)
-            error.came_back += f"; {count + 1} of {len(wanted) + 1} inputs were computed, which are kept"
-            if not error.retry or there <= before:
-                raise
-            time.sleep(_PAUSE_S)
-        before = there
-
-
-def _is_there(folder: RunFolder, name: str) -> bool:
-    return (folder.path / input_sets.SET / name / schema.Status.FILE).exists()
-
-
-def _one_by_one(folder: RunFolder, place: Place, show: Show) -> None:
-    spec, runs = folder.spec(), folder.path / f".{input_sets.SET}"
-    try:
-        for index, one in enumerate(wanted := specs(spec), 1):
-
-            def shown(text: str, at: str = f"input {index + 1} of {len(wanted) + 1}") -> None:
-                show(f"{at}: {text}")
-
-            made = place.run(place.aim(one), shown, runs)
-            (folder.path / input_sets.SET).mkdir(exist_ok=True)
-            made.path.rename(_folder(folder.path, index))
-    finally:
-        shutil.rmtree(runs, ignore_errors=True)
 
 
 def work(worker: Worker, baseline_bytes: int) -> None:
@@ -156,5 +102,6 @@ def _compare_with_cpu(worker: Worker) -> None:
     run_folder.write_json(worker.folder / schema.Status.FILE, schema.Status(state=run_folder.COMPLETE, stage="done"))
 
 
-def _folder(folder: Path, index: int) -> Path:
+def folder_of(folder: Path, index: int) -> Path:
+    """That of a further input, by its number from 1."""
     return folder / input_sets.SET / f"{index:05d}"

@@ -5,20 +5,20 @@ was at, and of that what it had written. `further_inputs` asks for the rest agai
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
-
-from msgspec import structs
+from typing import Any, ClassVar
 
 from host_tools.base import interrupt
 from host_tools.base.errors import QuadraError
+from host_tools.build import artifacts
 from host_tools.phone.adb import lock
+from host_tools.phone.app import install_app
 from host_tools.phone.app.remote_folder import SET
 from host_tools.phone.files import transfer
 from host_tools.places import on_host
-from host_tools.places.on_phone import DevicePlace, PhoneAttempt
-from host_tools.places.on_phone_shell import ShellAttempt
+from host_tools.places.on_phone import Phone, PhoneAttempt
+from host_tools.places.on_phone_shell import PhoneShell, ShellAttempt
 from host_tools.places.place import Show
 from host_tools.record import peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
@@ -103,29 +103,20 @@ class InShell(_Batches, ShellAttempt):
     """By the native runner."""
 
 
-B = TypeVar("B", InApp, InShell)
-
-
-def run(
-    place: DevicePlace,
-    kind: type[B],
-    folder: RunFolder,
-    wanted: Mapping[str, RunSpec],
-    show: Show,
-    work: Callable[[B], None],
-) -> None:
-    """Runs these at a device, and leaves them in the set of `folder`. work: starts an attempt of this kind."""
-    first = next(iter(wanted.values()))
-    spec = place.aim(structs.replace(first, inputs=first.inputs))
-    runs = folder.path / f".{SET}"
+def run(place: Phone | PhoneShell, folder: RunFolder, wanted: Mapping[str, RunSpec], show: Show) -> None:
+    """Runs these at a device, and leaves a run folder in `set/` of `folder` for each, by its name there. What an error left undone
+    is asked for again by the caller."""
+    library, runs = place.delegate(), folder.path / f".{SET}"
+    made = place.app() if isinstance(place, Phone) else place.program()
+    spec = place.aim(next(iter(wanted.values())))
     shutil.rmtree(runs, ignore_errors=True)
     try:
         with interrupt.once(), lock.lease(place.device.serial, f"run {spec.model.name} on many inputs"):
-            attempt = kind(run_folder.partial(spec, runs), spec, show, place.device)
+            attempt = _attempt(place, run_folder.partial(spec, runs), spec, show)
             attempt.into, attempt.wanted, attempt.total = folder.path, wanted, len(wanted)
             attempt.seconds_each = _seconds_each(folder)
             try:
-                attempt.finish(lambda: work(attempt), lambda: None)
+                attempt.finish(lambda: attempt.work(made, library), lambda: None)
             except QuadraError as error:
                 if error.kept:
                     attempt.folder = error.kept
@@ -133,6 +124,14 @@ def run(
                 raise
     finally:
         shutil.rmtree(runs, ignore_errors=True)
+
+
+def _attempt(place: Phone | PhoneShell, folder: Path, spec: RunSpec, show: Show) -> InApp | InShell:
+    if isinstance(place, Phone):
+        return InApp(folder, spec, show, place.device)
+    attempt = InShell(folder, spec, show, place.device)
+    attempt.runtime, attempt.library = artifacts.runtime(install_app.abi_of(place.device)), place.delegate()
+    return attempt
 
 
 def batches(made: Iterator[tuple[str, int]], most: int) -> Iterator[list[str]]:

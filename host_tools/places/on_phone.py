@@ -87,23 +87,18 @@ class Phone(DevicePlace):
 
     def prepare(self, peers: Sequence[str] = ()) -> None:
         self.check()
-        self._apk(peers)
+        self.app(peers)
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         no_target(spec)
-        library, apk = self.delegate(), self._apk(spec.peers)
+        library, apk = self.delegate(), self.app(spec.peers)
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name}"):
             folder = run_folder.partial(spec, runs_dir or settings.read().runs_dir)
             attempt = PhoneAttempt(folder, spec, show, self.device)
             return attempt.finish(lambda: attempt.work(apk, library), lambda: None)
 
-    def run_inputs(self, folder: RunFolder, wanted: Mapping[str, RunSpec], show: Show) -> None:
-        from host_tools.places import inputs_on_phone
-
-        library, apk = self.delegate(), self._apk(())
-        inputs_on_phone.run(self, inputs_on_phone.InApp, folder, wanted, show, lambda one: one.work(apk, library))
-
-    def _apk(self, peers: Sequence[str]) -> Path:
+    def app(self, peers: Sequence[str] = ()) -> Path:
+        """The APK of the test app for this device; made when it is asked for."""
         library, shipped = self.delegate(), peer_names.needs_shipped(peers)
         if not self.apk and shipped not in self._made:
             self._made[shipped] = artifacts.apk(install_app.abi_of(self.device), library, shipped)

@@ -4,7 +4,7 @@ Beside the app (on_phone.py): the same model, inputs and judgement, but another 
 rights and other scheduling. The times of the two differ by up to two on the same phone and are never pooled.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,11 +36,11 @@ class PhoneShell(DevicePlace):
     def prepare(self, peers: Sequence[str] = ()) -> None:
         self.check()
         self.delegate()
-        self._runner()
+        self.program()
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         no_target(spec)
-        library, runner = self.delegate(), self._runner()
+        library, runner = self.delegate(), self.program()
         runtime = artifacts.runtime(install_app.abi_of(self.device))
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name} from its shell"):
             folder = run_folder.partial(spec, runs_dir or settings.read().runs_dir)
@@ -48,18 +48,8 @@ class PhoneShell(DevicePlace):
             attempt.runtime, attempt.library = runtime, library
             return attempt.finish(lambda: attempt.work(runner, library), lambda: None)
 
-    def run_inputs(self, folder: RunFolder, wanted: Mapping[str, RunSpec], show: Show) -> None:
-        from host_tools.places import inputs_on_phone
-
-        library, runner = self.delegate(), self._runner()
-
-        def work(one: ShellAttempt) -> None:
-            one.runtime, one.library = artifacts.runtime(install_app.abi_of(self.device)), library
-            one.work(runner, library)
-
-        inputs_on_phone.run(self, inputs_on_phone.InShell, folder, wanted, show, work)
-
-    def _runner(self) -> Path:
+    def program(self) -> Path:
+        """The native runner for this device; built when it is asked for."""
         if not self.runner:
             self.runner = artifacts.runner(install_app.abi_of(self.device))
         return self.runner

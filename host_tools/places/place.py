@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from msgspec import structs
 
@@ -47,14 +47,6 @@ class Place(Protocol):
 
     def stop(self) -> bool:
         """Ends what goes on there, from another thread. False: it cannot; interrupt the thread that runs it."""
-
-
-@runtime_checkable
-class TakesInputs(Protocol):
-    """A place whose one process runs a model on many inputs."""
-
-    def run_inputs(self, folder: RunFolder, wanted: Mapping[str, RunSpec], show: Show) -> None:
-        """Leaves a run folder in `set/` of `folder` for each of `wanted`, by its name there. What an error left undone is asked for again."""
 
 
 class NoneReady(QuadraError):

@@ -12,7 +12,7 @@ from host_tools.judge.judged import Judged
 from host_tools.judge.limits import NO_LIMITS, Limits
 from host_tools.phone.adb import parallel
 from host_tools.phone.adb.adb_device import Device
-from host_tools.places import further_inputs
+from host_tools.places import complete_inputs
 from host_tools.places.on_phone import DevicePlace
 from host_tools.places.place import Place, Show, prepared
 from host_tools.record.run_folder import RunFolder
@@ -110,7 +110,7 @@ def run_shown(spec: RunSpec, place: Place, show: Show, more: Sequence[own_metric
     wanted = own_metrics.checked([*map(own_metrics.parse, spec.metrics), *more], outputs)
     try:
         folder = place.run(place.aim(spec), show)
-        further_inputs.complete(folder, place, show)
+        complete_inputs.complete(folder, place, show)
     except QuadraError as error:
         if error.kept:
             with contextlib.suppress(QuadraError):  # a page of what there was

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from host_tools.base.errors import RunFailed
-from host_tools.places import further_inputs
+from host_tools.places import complete_inputs
 from host_tools.places.place import aimed, quiet
 from host_tools.record import run_folder
 from host_tools.request import from_arguments
@@ -44,18 +44,18 @@ def folder(tmp_path):
 
 def test_each_is_a_run_of_one_inference_in_the_runs_own_folder(folder):
     place = OneAtATime()
-    further_inputs.complete(folder, place, quiet)
+    complete_inputs.complete(folder, place, quiet)
     assert [spec.inputs.label for spec in place.ran] == ["b", "c"], "the first is the run itself"
     one = place.ran[0]
     assert (one.repetitions, one.profile, one.cold, one.peers, one.input_set) == (1, False, False, ("xnnpack",), "")
     assert one.tolerances == {"": (1.0, 0.0)}
     assert sorted(path.name for path in (folder.path / "set").iterdir()) == ["00001", "00002"]
     assert not (folder.path / ".set").exists()
-    further_inputs.complete(folder, place, quiet)
+    complete_inputs.complete(folder, place, quiet)
     assert len(place.ran) == 2, "what is there is not run again"
 
 
 def test_one_that_fails_names_the_run(folder):
     with pytest.raises(RunFailed) as caught:
-        further_inputs.complete(folder, OneAtATime(fails=2), quiet)
+        complete_inputs.complete(folder, OneAtATime(fails=2), quiet)
     assert caught.value.kept == folder.path and not (folder.path / ".set").exists()
