@@ -50,6 +50,9 @@ def run(
     cold: bool = False,
     timeout_s: float = 300.0,
     sustained_s: int = 0,
+    warm_up: int = 2,
+    delay_ms: int = 0,
+    cpus: str = "",
     library: File | None = None,
     apk: File | None = None,
     tolerances: Mapping[str, tuple[float, float]] | None = None,
@@ -65,7 +68,8 @@ def run(
     a model with several needs it. size: the shapes of inputs whose sizes the model leaves free. max_error: outputs are right up
     to this largest error, relative to their range; 0: the usual tolerance. runs: timed inferences of each runtime. peers: other
     runtimes to time beside Quadra. options: more of the delegate's. sustained_s: how long Quadra runs on without a pause after the
-    measurement. cache: a folder for compiled models. library, apk: instead
+    measurement. warm_up: inferences before the timed ones. delay_ms: a pause before each of these. cpus: the processor cores to run on,
+    4-7 or 0,2, on this machine and from a device's shell. cache: a folder for compiled models. library, apk: instead
     of those that come with the toolkit.
 
     Raises the errors that the module's text lists; wrong outputs are no error.
@@ -83,7 +87,8 @@ def run(
             fspath(model), on=on, backend=backend, precision=precision, inputs=arrays, image=fspath(image or ""),
             range=",".join(map(repr, range or ())), seed=seed, signature=signature, size=_sizes(size), max_error=max_error, runs=runs,
             threads=threads, peer=",".join(peers), target=target, options=more, float32_nodes=float32_nodes,
-            cache=fspath(cache or ""), api=api, via=via, driver=driver, profile=profile, cold=cold, timeout=timeout_s,
+            cache=fspath(cache or ""), api=api, via=via, driver=driver, profile=profile, cold=cold, timeout=timeout_s, warm_up=warm_up,
+            delay=delay_ms, cpus=cpus,
             for_=f"{sustained_s}s" if sustained_s else "", library=fspath(library or ""), apk=fspath(apk or ""),
             tolerance=tuple(_words(tolerances)), metric=tuple(one for one in metrics if isinstance(one, str)),
         )  # fmt: skip

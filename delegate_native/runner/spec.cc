@@ -59,6 +59,11 @@ std::string Parse(const std::string& text, Spec* spec) {
   spec->repetitions = whole.Count("repetitions");
   spec->threads = whole.Count("threads");
   spec->deadline_s = whole.Count("deadline_s");
+  if (const Json* warm_up = json.Find("warm_up")) {
+    spec->warm_up = static_cast<int>(warm_up->number);
+  }
+  if (json.Find("delay_ms")) spec->delay_ms = whole.Count("delay_ms");
+  if (const Json* cpus = json.Find("cpus")) spec->cpus = cpus->string;
   if (json.Find("sustained_s")) spec->sustained_s = whole.Count("sustained_s");
   spec->profile = whole.Flag("profile");
   if (!whole.wrong.empty() || !model.wrong.empty()) {

@@ -35,6 +35,9 @@ struct Spec {
   int repetitions = 0;
   int threads = 0;
   int deadline_s = 0;
+  int warm_up = 2;
+  int delay_ms = 0;
+  std::string cpus;     // 4-7,0; empty: all
   int sustained_s = 0;  // Quadra alone, after the measurement; 0: not
   std::vector<std::string> peers;
   bool profile = false;

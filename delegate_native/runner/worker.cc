@@ -1,5 +1,7 @@
 #include "delegate_native/runner/worker.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +19,6 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr int64_t kBudgetUs = 20000000;  // slow models stop early
 constexpr int kLeastRounds = 3;
-constexpr int kWarmUpRuns = 2;
 constexpr int kProfiledRuns = 10;
 constexpr char kSame[] = "use a runner and a toolkit of the same version";
 constexpr char kQuadra[] = "quadra", kXnnpack[] = "xnnpack";
@@ -222,13 +223,15 @@ Outcome Worker::StartPeer(std::vector<std::unique_ptr<Contender>>* contenders) {
 Outcome Worker::Measure(const std::vector<std::unique_ptr<Contender>>& contenders) {
   Stage("measure");
   for (const auto& contender : contenders) {
-    for (int i = 0; i < kWarmUpRuns; ++i) QUADRA_RETURN_IF_FAILED(contender->Run());
+    for (int i = 0; i < spec_.warm_up; ++i) QUADRA_RETURN_IF_FAILED(contender->Run());
   }
-  const int64_t end_us = NowUs() + kBudgetUs;
   const size_t count = contenders.size();
+  const int64_t pauses = static_cast<int64_t>(count) * spec_.repetitions;
+  const int64_t end_us = NowUs() + kBudgetUs + pauses * spec_.delay_ms * 1000;
   for (int round = 0; round < spec_.repetitions; ++round) {
     for (size_t i = 0; i < count; ++i) {
       const size_t turn = round % 2 ? count - 1 - i : i;
+      if (spec_.delay_ms) usleep(static_cast<useconds_t>(spec_.delay_ms) * 1000);
       const int64_t started_ns = NowNs(), cpu_us = ProcessCpuUs();
       QUADRA_RETURN_IF_FAILED(contenders[turn]->Run());
       times_[turn].samples_us.push_back((NowNs() - started_ns) / 1000);

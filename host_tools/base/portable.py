@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 try:
@@ -70,6 +71,15 @@ def end_group(pid: int, number: int) -> None:
 def cpus() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def use_cores(cores: Sequence[int]) -> bool:
+    """This process, and what it starts from now on, runs on these processor cores only. False: the system has no such call. An
+    OSError: none of them is there, or may be used."""
+    if not hasattr(os, "sched_setaffinity"):
+        return False
+    os.sched_setaffinity(0, cores)
+    return True
 
 
 def load() -> list[float]:

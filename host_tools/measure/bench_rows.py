@@ -36,6 +36,9 @@ _ASKED = (
     "peers",
     "peer_defaults",
     "threads",
+    "cpus",
+    "warm_up",
+    "delay_ms",
     "cold",
     "second_starts",
 )

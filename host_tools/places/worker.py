@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from host_tools.base import cpu_drivers, portable
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import Misuse, QuadraError
 from host_tools.places import further_inputs, reference, reference_model, repeat, sustain
 from host_tools.places.model_worker import Worker, stage
-from host_tools.record import peer_names, run_folder
+from host_tools.record import peer_names, run_folder, spec as specs
+from host_tools.record.spec import RunSpec
 from host_tools.request import inputs
 
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
 
 _PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
-_WARM_UP_RUNS = 2
 _PROFILED_RUNS = 10
 
 
@@ -133,15 +133,17 @@ def pairs(worker: Worker, started: "dict[str, Interpreter]") -> None:
     """
     stage("measure")
     runners = list(started.items())
-    for _ in range(_WARM_UP_RUNS):
+    for _ in range(worker.spec.warm_up):
         for _, interpreter in runners:
             interpreter.invoke()
     samples: dict[str, list[int]] = {name: [] for name, _ in runners}
     cpu: dict[str, list[int]] = {name: [] for name, _ in runners}
     starts: dict[str, list[int]] = {name: [] for name, _ in runners}
-    end = time.monotonic() + _PAIRS_BUDGET_S
+    pause_s = worker.spec.delay_ms / 1000
+    end = time.monotonic() + _PAIRS_BUDGET_S + worker.spec.repetitions * len(runners) * pause_s
     for run in range(worker.spec.repetitions):
         for name, interpreter in runners if run % 2 == 0 else reversed(runners):
+            time.sleep(pause_s)
             began, cpu_began = time.perf_counter_ns(), time.process_time_ns()
             interpreter.invoke()
             samples[name].append((time.perf_counter_ns() - began) // 1000)
@@ -202,6 +204,26 @@ MODES = {
 }
 
 
+def _keep_to_cores(spec: RunSpec) -> None:
+    """Before anything starts threads: they would stay where they are."""
+    cores = specs.cores_of(spec.cpus)
+    if not cores:
+        return
+    try:
+        if portable.use_cores(cores):
+            return
+        came_back = "this system has no call for it"
+    except OSError as error:
+        came_back = f"{error.strerror}: this process may use {portable.cpus()} cores"
+    raise Misuse(f"run on the processor cores {spec.cpus}", came_back, "give cores that are there, or omit --cpus")
+
+
+def _work(folder: Path, library: Path, mode: str, cache: Path, names: tuple[str, ...]) -> None:
+    baseline = portable.peak_rss_bytes()
+    _keep_to_cores(run_folder.RunFolder(folder).spec())
+    MODES[mode](Worker(folder, library, cache, names), baseline)
+
+
 def answer(folder: Path, work: Callable[[], None]) -> int:
     """Does `work`; the exit status, after an error with error.json."""
     try:
@@ -219,7 +241,7 @@ def main(argv: list[str]) -> int:
     folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
     names = peer_names.parse(argv[4])
     stage("start")
-    return answer(folder, lambda: MODES[mode](Worker(folder, library, cache, names), portable.peak_rss_bytes()))
+    return answer(folder, lambda: _work(folder, library, mode, cache, names))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ PEERS = ("xnnpack", "shipped-opencl", "shipped-gles", "litert-gpu")
 _MOST = 10**9  # what a C int holds
 _MOST_SEED = 2**53
 _MOST_SAME = 10_000
+_MOST_DELAY_MS = 60_000
+_MOST_CORES = 1024  # the bits of a CPU set
+_CORES = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 LONGEST_S = 24 * 3600  # a sustained run
 Sides = Annotated[tuple[Annotated[int, Meta(ge=1, lt=1 << 31)], ...], Meta(max_length=16)]
 
@@ -116,6 +119,11 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
         Count,
         Is("how long Quadra alone runs on after the measurement, inference after inference: `sustained.json`; 0: not"),
     ] = 0
+    warm_up: Annotated[Count, Is("inferences of each runner before the timed ones")] = 2
+    delay_ms: Annotated[Count, Is("how long each timed inference is waited with, as an app does between frames")] = 0
+    cpus: Annotated[
+        Text, Is("the processor cores that it may use, `4-7` or `0,2` (place `host`, route `shell`); empty: all")
+    ] = ""
     deadline_s: Annotated[float, Is("of one process, beside `sustained_s`")] = 300.0
     max_error: Annotated[
         float,
@@ -206,6 +214,12 @@ def checked(spec: RunSpec) -> RunSpec:
     _between("--timeout", spec.deadline_s, 1, _MOST)
     if spec.sustained_s:
         _between("--for", spec.sustained_s, 1, LONGEST_S)
+    _between("--warm-up", spec.warm_up, 0, _MOST)
+    _between("--delay", spec.delay_ms, 0, _MOST_DELAY_MS)
+    if cores_of(spec.cpus) and spec.place != "host" and spec.route != "shell":
+        came_back = "Android has no way for an app to choose its cores"
+        do_next = "add --via shell, or omit --cpus" if spec.place == "device" else "omit --cpus, or give --on host"
+        raise Misuse(f"run with --cpus {spec.cpus}", came_back, do_next)
     _between("--max-error", spec.max_error, 0, _MOST)
     for limits in spec.tolerances.values():
         for limit in limits:
@@ -218,6 +232,18 @@ def checked(spec: RunSpec) -> RunSpec:
     if not (low < high and math.isfinite(high - low)):
         raise Misuse("read the range of the inputs", f"{low:g} is not below {high:g}", "give it as LOW,HIGH")
     return spec
+
+
+def cores_of(cpus: str) -> list[int]:
+    """The processor cores of `4-7,0`, sorted; empty: all. Misuse: it is no such list."""
+    found: set[int] = set()
+    for part in filter(None, cpus.split(",")):
+        ends = _CORES.fullmatch(part)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
+        if first > last or last >= _MOST_CORES:
+            raise Misuse("read --cpus", f"{part!r} is not a core, nor cores as 4-7", "number them from 0: --cpus 4-7")
+        found.update(range(first, last + 1))
+    return sorted(found)
 
 
 def tolerances_of(words: Sequence[str]) -> dict[str, tuple[float, float]]:

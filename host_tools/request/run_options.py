@@ -58,6 +58,16 @@ class RunOptions:
     )
     runs: int = _option(20, "Timed inferences of each runtime.", "repetitions")
     threads: int = _option(1, "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.", "threads")
+    warm_up: int = _option(2, "Inferences of each runtime before those that are timed.", "warm_up")
+    delay: int = _option(
+        0, "Pause before each timed inference, in ms, as between an app's frames (default: none).", "delay_ms"
+    )
+    cpus: str = _option(
+        "",
+        "Run on these processor cores only, 4-7 or 0,2: on this machine, and on a device with --via shell. Android's apps cannot"
+        " choose theirs (default: all).",
+        "cpus",
+    )
     profile: bool = _option(False, "Also measure every dispatch.", "profile")
     cold: bool = _option(False, "Also time a start with an empty driver cache.", "cold")
     timeout: float = _option(300, "Deadline of one process, in seconds, beside --for.", "deadline_s")

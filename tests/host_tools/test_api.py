@@ -186,6 +186,7 @@ def test_arguments_of_run_are_the_options_of_the_task():
         "tolerances": "tolerance",
         "metrics": "metric",
         "sustained_s": "for_",
+        "delay_ms": "delay",
     }
     ours = {other.get(name, name) for name in inspect.signature(q.run).parameters}
     theirs = set(inspect.signature(tasks.run.body).parameters) - {"c"}

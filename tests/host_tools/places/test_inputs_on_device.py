@@ -52,10 +52,9 @@ def many(folder, model, count=COUNT):
     return folder
 
 
-def asked(model, given, serial, route=""):
-    return from_arguments.make_spec(
-        str(model), backend="opencl", repetitions=3, arrays=str(given), place="device", device=serial, route=route
-    )
+def asked(model, given, serial, route="", **fields):
+    where = {"place": "device", "device": serial, "route": route}
+    return from_arguments.make_spec(str(model), backend="opencl", repetitions=3, arrays=str(given), **where, **fields)
 
 
 def expect_right(judged, count=COUNT):
@@ -103,9 +102,11 @@ def test_in_the_app_one_process_computes_all(android, model, tmp_path, adb, monk
     try:
         place = Phone(Device(serial, virtual=True), android)
         place.prepare(("xnnpack",))
-        judged = model_runs.run_and_judge(asked(model, many(tmp_path / "many", model), serial), place)
+        judged = model_runs.run_and_judge(asked(model, many(tmp_path / "many", model), serial, delay_ms=25), place)
         expect_right(judged)
         assert seen == ["run", "inputs"]
+        starts = sorted(at for of in judged.folder.json("timings.json")["starts_ns"].values() for at in of)
+        assert len(starts) == 6 and min(np.diff(starts)) >= 25e6, "each was waited with"
     finally:
         registry.stop("many")
 

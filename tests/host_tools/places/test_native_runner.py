@@ -1,7 +1,9 @@
 """The native runner, as a device's shell starts it: Android's x86_64 executable, on this machine."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -55,13 +57,15 @@ def prepared(model, folder, **fields):
     return folder
 
 
-def start(parts, folder, **changes):
-    """Runs it; changes are its arguments, None leaves one out."""
+def start(parts, folder, on_line=None, **changes):
+    """Runs it; changes are its arguments, None leaves one out. on_line: gets what it prints."""
     runner, runtime, library = parts
     told = {"folder": folder, "runtime": runtime, "quadra": library, **changes}
     words = [word for key, value in told.items() if value is not None for word in (f"--{key}", value)]
     env = {**cpu_drivers.settings(1), **cpu_drivers.caches(settings.ROOT / ".cache" / "drivers")}
-    return child_process.run(bionic.command(runner, [runtime, library], words), timeout_s=120, env=env, check=False)
+    return child_process.run(
+        bionic.command(runner, [runtime, library], words), timeout_s=120, env=env, check=False, on_line=on_line
+    )
 
 
 def test_it_leaves_what_every_place_leaves(parts, model, folder):
@@ -112,6 +116,24 @@ def test_it_runs_on_without_a_pause_where_that_is_asked_for(parts, model, tmp_pa
     assert schema_check.wrong(folder) == []
 
 
+def test_it_waits_before_each_inference_and_keeps_to_the_cores_that_are_asked_for(parts, model, tmp_path):
+    core = min(os.sched_getaffinity(0))
+    folder = prepared(model, tmp_path / "run", delay_ms=60, cpus=str(core), sustained_s=3, peers=("xnnpack",))
+    allowed = set()
+
+    def look(line):
+        if "run without a pause" in line:
+            for status in Path("/proc").glob("[0-9]*/task/[0-9]*/status"):
+                with contextlib.suppress(OSError):
+                    if str(folder) in (status.parents[2] / "cmdline").read_text():
+                        allowed.update(re.findall(r"Cpus_allowed_list:\t(.*)", status.read_text()))
+
+    done = start(parts, folder, on_line=look)
+    assert done.returncode == 0 and allowed == {str(core)}, done.stderr
+    starts = sorted(at for of in run_folder.RunFolder(folder).json("timings.json")["starts_ns"].values() for at in of)
+    assert len(starts) == 8 and min(np.diff(starts)) >= 60e6
+
+
 def test_verdicts_run_nothing(parts, folder):
     assert start(parts, folder, mode="verdicts").returncode == 0
     assert (folder / "verdicts.json").exists() and not (folder / "outputs").exists()
@@ -146,6 +168,12 @@ FAULTS = {
     "no runs": (lambda f: edit(f, repetitions=0), {}, 2, ("repetitions", "1 or more")),
     "shipped peer": (lambda f: edit(f, peers=["shipped-gles"]), {}, 2, ("start the peer shipped-gles", "xnnpack only")),
     "wrong option": (lambda f: edit(f, options={"precision": "f64"}), {}, 2, ("make the delegate", "precision", "f64")),
+    "no such core": (
+        lambda f: edit(f, cpus="1023"),
+        {},
+        2,
+        ("run on the processor cores 1023", "cores that are there"),
+    ),
     "no inputs": (lambda f: shutil.rmtree(f / "inputs"), {}, 2, ("set the inputs", "has 0, the model expects 1")),
     "short inputs": (lambda f: cut(f / "inputs" / "000.npy"), {}, 2, ("set the input", "1024 bytes of float32")),
     "other inputs": (lambda f: np.save(f / "inputs" / "000.npy", np.zeros(256, "<i4")), {}, 2, ("float32", "<i4")),

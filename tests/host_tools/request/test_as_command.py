@@ -36,6 +36,7 @@ def spec_of(words: list[str], monkeypatch) -> RunSpec:
         ["--backend", "gles", "--precision", "f16", "--runs", "7", "--threads", "2", "--profile", "--cold"],
         ["--range=-0.1,0.7", "--seed", "9", "--timeout", "12", "--peer", "xnnpack,litert-gpu", "--api", "compiled"],
         ["--same", "50"],
+        ["--warm-up", "5", "--delay", "16", "--cpus", "0-1"],
         ["--for", "600s"],
         ["--same", "50,10", "--max-error", "0.003"],
         ["--target", TARGET, "--float32-nodes", "1-2", "--options", "tuning=fast,self_check=1"],

@@ -23,6 +23,8 @@ final class RunSpec {
   final boolean peerDefaults; // peers compute in the precision that is their default
   final boolean profile;
   final boolean keepTensors;
+  final int warmUp; // inferences of each runtime before the timed ones
+  final int delayMillis; // before each timed inference
   final int sustainedSeconds; // Quadra alone, after the measurement; 0: not
 
   private RunSpec(JSONObject json) throws JSONException {
@@ -37,6 +39,8 @@ final class RunSpec {
     peerDefaults = json.optBoolean("peer_defaults");
     profile = json.getBoolean("profile");
     keepTensors = json.optBoolean("keep_tensors");
+    warmUp = json.optInt("warm_up", 2);
+    delayMillis = json.optInt("delay_ms");
     sustainedSeconds = json.optInt("sustained_s");
   }
 

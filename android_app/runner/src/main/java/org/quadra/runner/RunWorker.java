@@ -30,7 +30,6 @@ final class RunWorker {
   private static final long PAIRS_BUDGET_NANOS =
       TimeUnit.SECONDS.toNanos(20); // slow models stop early
   private static final int LEAST_PAIRS = 3;
-  private static final int WARM_UP_RUNS = 2;
   private static final int PROFILED_RUNS = 10;
   private static final String CPU_MODEL =
       "cpu_model.tflite"; // custom ops rewritten for those who do not know them
@@ -257,14 +256,16 @@ final class RunWorker {
       samples.put(contender.name, new JSONArray());
       cpu.put(contender.name, new JSONArray());
       starts.put(contender.name, new JSONArray());
-      for (int i = 0; i < WARM_UP_RUNS; i++) {
+      for (int i = 0; i < spec.warmUp; i++) {
         contender.run();
       }
     }
     List<Contender> order = new ArrayList<>(contenders);
-    long end = System.nanoTime() + PAIRS_BUDGET_NANOS;
+    long pauses = (long) spec.delayMillis * spec.repetitions * contenders.size();
+    long end = System.nanoTime() + PAIRS_BUDGET_NANOS + TimeUnit.MILLISECONDS.toNanos(pauses);
     for (int round = 0; round < spec.repetitions; round++) {
       for (Contender contender : order) {
+        pause(spec.delayMillis);
         long started = ProcessClock.cpuTimeNanos();
         starts.get(contender.name).put(System.nanoTime());
         samples.get(contender.name).put(Clock.micros(contender.run()));
@@ -278,6 +279,14 @@ final class RunWorker {
     timings.put("samples_us", byKey(samples)).put("cpu_us", byKey(cpu));
     timings.put("starts_ns", byKey(starts));
     keepTimings();
+  }
+
+  private static void pause(int millis) throws RunError {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException error) {
+      throw RunError.failed("wait between inferences", error, "run the model again");
+    }
   }
 
   private static List<String> names(String joined) {
