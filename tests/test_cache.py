@@ -19,6 +19,7 @@ from host_tools.record import cache_file
 from host_tools.record.cache_file import Parts
 from tests import cpu, faults
 from tests.delegate import UNOPTIMISED, Quadra, environment, options
+from tests.faults import compile_driver_faults
 from tests.host_tools.record import cache_files
 from tests.model_builder import Model
 from tests.vectors.composites import SHAPE, composite, rms_norm
@@ -87,6 +88,76 @@ def test_a_hit_compiles_nothing(library, tmp_path, monkeypatch):
     assert said == "hit"
     spent, again = (one.report["partitions"][0]["timings_us"]["compile"] for one in (first, second))
     assert again < spent / 4
+
+
+def sharing_kernels() -> bytes:
+    """Four partitions: the second has kernels of the first and one of its own, the third has some of the first's alone,
+    the fourth has them in another order. All need the same of the prelude."""
+    m = Model()
+    y = m.softmax(m.unary("TANH", m.input((1, 6, 7, 4))))
+    y = m.softmax(m.unary("TANH", m.softmax(m.left_to_cpu(y))))
+    y = m.left_to_cpu(m.unary("TANH", m.left_to_cpu(y)))
+    m.output(m.softmax(y), m.unary("TANH", y))
+    return m.bytes()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_hit_compiles_nothing_of_partitions_that_share_kernels(library, tmp_path, backend):
+    """One program has the kernels of a partition on this machine; the second partition's are in two."""
+    counter, folder = compile_driver_faults(tmp_path / "libdriver.so"), tmp_path / "kept"
+    given = {"backend": backend, "serialization_dir": str(folder)}
+    given["opencl_library" if backend == "opencl" else "egl_library"] = str(counter)
+    for again in (False, True):
+        worker = Quadra(library, **UNOPTIMISED)
+        try:
+            outcome = worker.run(sharing_kernels(), [FEED], counter=counter, **options(**given))
+        finally:
+            worker.close()
+        outcome.check(cpu.run(sharing_kernels(), [FEED]), everything_on_gpu=False)
+        said = [partition["cache"] for partition in outcome.report["partitions"]]
+        assert said == (["hit"] if again else ["miss: none is kept; saved"]) * 4
+        compiled = outcome.driver["calls"].get(
+            "clCreateProgramWithSource" if backend == "opencl" else "glShaderSource", 0
+        )
+        assert (compiled == 0) == again, compiled
+
+
+def test_a_hit_with_kernels_in_another_order_is_right(library, tmp_path):
+    """Those of the last partition, in the program of the first: a process that has the last alone runs each by its name."""
+    raw = sharing_kernels()
+    start(library, tmp_path, raw, FEED)
+    outcome, said = start(library, tmp_path, raw, FEED, first_delegate_node_index="9")
+    assert said == "hit" and len(outcome.report["partitions"]) == 1
+    outcome.check(cpu.run(raw, [FEED]), everything_on_gpu=False)
+
+
+_DECODER = """
+import sys
+import numpy as np
+from host_tools.request import decoder_sizes, make_decoder
+from pathlib import Path
+from tests.delegate_worker import open_model, report
+library, backend, folder, again = sys.argv[1:]
+path = Path(folder) / "decoder.tflite"
+sizes = "smollm2-135m,layers=1,width=64,heads=2,kv_heads=1,hidden=64,vocabulary=64,positions=32,prefill=8"
+if not again: make_decoder.write(decoder_sizes.chosen(sizes), path)
+given = {"backend": backend, "serialization_dir": folder + "/kept"}
+interpreter, delegate = open_model(library, path.read_bytes(), given)
+for key in ("prefill_8", "decode"):
+    runner = interpreter.get_signature_runner(key)
+    runner(**{name: np.zeros(one["shape"], one["dtype"]) for name, one in runner.get_input_details().items()})
+told = report(library, delegate)
+assert all(node["on"] == "gpu" for node in told["nodes"])
+said = [partition["cache"] for partition in told["partitions"]]
+assert said == ["hit" if again else "miss: none is kept; saved"] * 2, said
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_hit_compiles_nothing_of_any_signature(library, tmp_path, backend):
+    for again in ("", "again"):
+        words = [sys.executable, "-c", _DECODER, library, backend, tmp_path, again]
+        child_process.run(words, cwd=settings.ROOT, env={**environment(library), **UNOPTIMISED}, timeout_s=200)
 
 
 def test_what_is_not_the_same_is_not_found(library, tmp_path):

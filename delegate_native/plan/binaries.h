@@ -11,7 +11,7 @@
 
 namespace quadra {
 
-// The bytes of fb::Binaries. `binaries`: one for each program of the plan, or none at all.
+// The bytes of fb::Binaries. `binaries`: one or more for each program of the plan, or none at all.
 std::vector<uint8_t> PackBinaries(const fb::Plan& plan, const std::vector<ProgramBinary>& binaries,
                                   const std::string& driver = "");
 

@@ -139,6 +139,17 @@ class Checker {
   const fb::Plan& plan_;
 };
 
+bool AreWhole(const flatbuffers::Vector<flatbuffers::Offset<fb::ProgramBinary>>* binaries) {
+  if (!binaries) return false;
+  for (const fb::ProgramBinary* binary : *binaries) {
+    if (!binary->kernels()) continue;
+    for (const fb::Kernel* kernel : *binary->kernels()) {
+      if (!kernel->entry()) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Status CheckPlan(const uint8_t* bytes, size_t size) {
@@ -153,7 +164,7 @@ Status CheckPlan(const uint8_t* bytes, size_t size) {
 Status CheckBinaries(const uint8_t* bytes, size_t size) {
   flatbuffers::Verifier verifier(bytes, size);
   if (!verifier.VerifyBuffer<fb::Binaries>() ||
-      !flatbuffers::GetRoot<fb::Binaries>(bytes)->programs()) {
+      !AreWhole(flatbuffers::GetRoot<fb::Binaries>(bytes)->programs())) {
     return Unsupported("its binaries are no FlatBuffer of this schema");
   }
   return Status();

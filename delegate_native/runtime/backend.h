@@ -102,7 +102,8 @@ class Executable {
   virtual bool is_intact() const { return true; }
   // Whether it reads the plan's constants where they are: it has no copy of its own.
   virtual bool shares_constants() const { return false; }
-  // The plan's programs as the driver compiled them, in the plan's order; none where it gives none.
+  // The plan's programs as the driver compiled them, in the plan's order, each in one or more; none
+  // where it gives none.
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
 
  protected:
@@ -135,13 +136,18 @@ class Executable {
   void* who_ = nullptr;
 };
 
-// The binary that a driver made of the plan's program `i`; null: it was not kept.
+// Whether a driver made the binary of this program.
+inline bool IsBinaryOf(const fb::ProgramBinary& binary, const fb::Program& program) {
+  return binary.fingerprint() == program.fingerprint() && binary.bytes() &&
+         binary.bytes()->size() > 0;
+}
+
+// The one of program `i`, in a language whose programs have one each; null: it was not kept.
 inline const fb::ProgramBinary* KeptBinary(const fb::Plan& plan, unsigned i,
                                            const fb::Binaries* kept) {
   if (!kept || i >= kept->programs()->size()) return nullptr;
   const fb::ProgramBinary* binary = kept->programs()->Get(i);
-  const bool is_its = binary->fingerprint() == plan.programs()->Get(i)->fingerprint();
-  return is_its && binary->bytes() && binary->bytes()->size() > 0 ? binary : nullptr;
+  return IsBinaryOf(*binary, *plan.programs()->Get(i)) ? binary : nullptr;
 }
 
 // Memory of a device, for callers who give it to Executable::Bind. One thread at a time, and not

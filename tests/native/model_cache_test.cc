@@ -378,6 +378,22 @@ TEST_F(ModelCacheTest, APlanWithoutBinariesIsAPlan) {
   EXPECT_EQ(Miss(), "its binaries are no FlatBuffer of this schema");
 }
 
+TEST_F(ModelCacheTest, KernelsOfABinaryHaveNames) {
+  std::string none;
+  for (const bool named : {true, false}) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto entry =
+        named ? builder.CreateString("add") : flatbuffers::Offset<flatbuffers::String>();
+    const std::vector<flatbuffers::Offset<fb::Kernel>> kernels = {fb::CreateKernel(builder, entry)};
+    const std::vector<flatbuffers::Offset<fb::ProgramBinary>> binaries = {
+        fb::CreateProgramBinaryDirect(builder, 1, 2, &kCode, &kernels)};
+    builder.Finish(fb::CreateBinariesDirect(builder, &binaries));
+    const uint8_t* from = builder.GetBufferPointer();
+    ASSERT_TRUE(Cache().Save("key", plan_, {from, from + builder.GetSize()}, &none).ok());
+    EXPECT_EQ(Miss(), named ? "" : "its binaries are no FlatBuffer of this schema");
+  }
+}
+
 TEST_F(ModelCacheTest, OnlyRegularFilesAreRead) {
   ASSERT_TRUE(Save("key").ok());
   const std::string path = Kept(), moved = root_ + "/moved";

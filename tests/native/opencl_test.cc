@@ -153,6 +153,27 @@ TEST_F(OpenCl, AKernelThatAnotherPlanHadServesInAProgramOfSeveral) {
   EXPECT_EQ(first, second);
 }
 
+TEST_F(OpenCl, AProgramOfOtherPlansKernelsIsKeptInAllTheirBinaries) {
+  PlanText text;
+  text.one_program = true;
+  const HandMadePlan plan, joined(text);
+  {
+    ClPrograms programs(context_);
+    ClKernelPrograms apart, together;
+    ASSERT_TRUE(programs.Build(*plan.get(), plan.binaries(), &apart, &binaries_).ok());
+    ASSERT_TRUE(programs.Build(*joined.get(), joined.binaries(), &together, &binaries_).ok());
+    programs.AddBinaries(*joined.get()->programs()->Get(0), together, &text.binaries);
+  }
+  ASSERT_EQ(text.binaries.size(), 2u);
+  binaries_ = BinaryCount();
+  const HandMadePlan again(text);
+  std::unique_ptr<ClExecutable> executable;
+  ASSERT_TRUE(Load(again.get(), &executable, again.binaries()).ok());
+  EXPECT_EQ(binaries_.loaded, 2);
+  EXPECT_EQ(binaries_.compiled, 0);
+  RunAndCheck(executable.get(), 3);
+}
+
 TEST_F(OpenCl, WhatTheDriverCompiledIsNotCompiledAgain) {
   for (const bool one_program : {false, true}) {
     PlanText text;

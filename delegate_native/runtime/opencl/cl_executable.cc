@@ -89,9 +89,9 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
 }
 
 std::vector<ProgramBinary> ClExecutable::Binaries() {
-  std::vector<ProgramBinary> binaries(Count(plan_.programs()));
-  for (unsigned i = 0; i < binaries.size(); ++i) {
-    binaries[i] = made_by_->BinaryOf(*plan_.programs()->Get(i), programs_);
+  std::vector<ProgramBinary> binaries;
+  for (unsigned i = 0; i < Count(plan_.programs()); ++i) {
+    made_by_->AddBinaries(*plan_.programs()->Get(i), programs_, &binaries);
   }
   return binaries;
 }

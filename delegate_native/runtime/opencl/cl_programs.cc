@@ -38,6 +38,31 @@ cl_int BuildFor(const ClContext& context, cl_program program, std::string option
   return context.api.BuildProgram(program, 1, &context.device, options.c_str(), nullptr, nullptr);
 }
 
+std::vector<KernelHead> HeadsOf(const std::vector<const fb::Kernel*>& kernels) {
+  std::vector<KernelHead> heads;
+  for (const fb::Kernel* kernel : kernels) {
+    heads.push_back({Text(kernel->entry()), {}});
+    if (!kernel->parameters()) continue;
+    for (const flatbuffers::String* one : *kernel->parameters()) {
+      heads.back().parameters.push_back(one->str());
+    }
+  }
+  return heads;
+}
+
+bool Holds(const ClBuiltProgram& built, const std::string& entry) {
+  return std::any_of(built.kernels.begin(), built.kernels.end(),
+                     [&](const KernelHead& head) { return head.entry == entry; });
+}
+
+// Whether its kernels are those of the plan's program, in the same order.
+bool IsWhole(const ClBuiltProgram& built, const fb::Program& program) {
+  return std::equal(built.kernels.begin(), built.kernels.end(), program.kernels()->begin(),
+                    program.kernels()->end(), [](const KernelHead& head, const fb::Kernel* kernel) {
+                      return head.entry == kernel->entry()->c_str();
+                    });
+}
+
 }  // namespace
 
 ClProgram ClPrograms::Find(const std::string& key) {
@@ -95,73 +120,117 @@ ClHandle<cl_program> ClPrograms::FromBinary(const fb::ProgramBinary& binary,
   return ClHandle<cl_program>();
 }
 
-ProgramBinary ClPrograms::BinaryOf(const fb::Program& program,
-                                   const ClKernelPrograms& programs) const {
+std::vector<uint8_t> ClPrograms::BytesOf(const ClBuiltProgram& built) const {
   const ClApi& cl = context_->api;
-  ProgramBinary binary;
-  ClProgram built;
-  for (const fb::Kernel* kernel : *program.kernels()) {
-    const auto found = programs.find(kernel->entry()->str());
-    if (found == programs.end() || (built && built != found->second)) return binary;
-    built = found->second;
-  }
-  if (!built || built->kernels != program.kernels()->size()) return binary;
+  std::vector<uint8_t> bytes;
   size_t size = 0;
-  if (cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size,
+  if (cl.GetProgramInfo(built.program.get(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size,
                         nullptr) != CL_SUCCESS) {
-    return binary;
+    return bytes;
   }
-  binary.bytes.resize(size);
-  unsigned char* to = binary.bytes.data();
-  if (size == 0 || cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARIES, sizeof(to),
+  bytes.resize(size);
+  unsigned char* to = bytes.data();
+  if (size == 0 || cl.GetProgramInfo(built.program.get(), CL_PROGRAM_BINARIES, sizeof(to),
                                      static_cast<void*>(&to), nullptr) != CL_SUCCESS) {
-    binary.bytes.clear();
+    bytes.clear();
   }
-  return binary;
+  return bytes;
 }
 
-// Compiles those kernels of the program that no other plan had compiled.
-Status ClPrograms::BuildMissing(const fb::Program& program, const fb::ProgramBinary* kept,
-                                ClKernelPrograms* programs, BinaryCount* count) {
-  const std::string options = Text(program.options());
-  const std::string prelude = Text(program.prelude());
-  std::string source = prelude, entries;
-  const std::string shared = options + "\n" + prelude;       // by all kernels
-  std::vector<std::pair<std::string, std::string>> missing;  // entry, key
-  std::vector<const fb::Kernel*> kernels;                    // of those
+void ClPrograms::AddBinaries(const fb::Program& program, const ClKernelPrograms& programs,
+                             std::vector<ProgramBinary>* binaries) const {
+  std::vector<const ClBuiltProgram*> parts;
   for (const fb::Kernel* kernel : *program.kernels()) {
-    const std::string entry = Text(kernel->entry());
-    const std::string text = Text(kernel->source());
-    std::string key = shared + text;
+    const auto found = programs.find(kernel->entry()->str());
+    const ClBuiltProgram* part = found == programs.end() ? nullptr : found->second.get();
+    if (part && std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+  }
+  const size_t before = binaries->size();
+  for (const ClBuiltProgram* part : parts) {
+    ProgramBinary binary;
+    binary.bytes = BytesOf(*part);
+    if (!IsWhole(*part, program)) binary.kernels = part->kernels;
+    binary.is_more = binaries->size() > before;
+    binaries->push_back(std::move(binary));
+  }
+  if (parts.empty()) binaries->emplace_back();
+}
+
+// A kernel that no other plan had compiled.
+struct ClPrograms::Missing {
+  const fb::Kernel* kernel;
+  std::string key;
+};
+
+// The program becomes that of the missing kernels which it holds.
+void ClPrograms::Give(const ClProgram& built, std::vector<Missing>* missing,
+                      ClKernelPrograms* programs) {
+  const auto last = std::remove_if(missing->begin(), missing->end(), [&](const Missing& one) {
+    const std::string entry = Text(one.kernel->entry());
+    if (!Holds(*built, entry)) return false;
+    (*programs)[entry] = built;
+    Remember(one.key, built);
+    return true;
+  });
+  missing->erase(last, missing->end());
+}
+
+// A binary that has some of them.
+void ClPrograms::TakeKept(const fb::Program& program, const fb::ProgramBinary& kept,
+                          std::vector<Missing>* missing, ClKernelPrograms* programs,
+                          BinaryCount* count) {
+  const auto built = std::make_shared<ClBuiltProgram>();
+  const auto* held = kept.kernels() ? kept.kernels() : program.kernels();
+  const std::vector<const fb::Kernel*> kernels(held->begin(), held->end());
+  built->kernels = HeadsOf(kernels);
+  const bool is_needed = std::any_of(missing->begin(), missing->end(), [&](const Missing& one) {
+    return Holds(*built, Text(one.kernel->entry()));
+  });
+  if (!is_needed) return;
+  built->program = FromBinary(kept, Text(program.options()));
+  ++(built->program ? count->loaded : count->refused);
+  if (!built->program) return;
+  built->launched = true;  // it was kept after an inference
+  if (context_->host) built->common = context_->host->MakeEntry(kernels);
+  Give(built, missing, programs);
+}
+
+Status ClPrograms::CompileMissing(const fb::Program& program, std::vector<Missing>* missing,
+                                  ClKernelPrograms* programs) {
+  std::string source = Text(program.prelude()), entries;
+  std::vector<const fb::Kernel*> kernels;
+  for (const Missing& one : *missing) {
+    source += Text(one.kernel->source());
+    entries += (entries.empty() ? "" : " ") + Text(one.kernel->entry());
+    kernels.push_back(one.kernel);
+  }
+  const auto built = std::make_shared<ClBuiltProgram>();
+  built->kernels = HeadsOf(kernels);
+  if (context_->host) built->common = context_->host->MakeEntry(kernels);
+  if (built->common) source += built->common->source();
+  QUADRA_RETURN_IF_ERROR(Compile(source, Text(program.options()), entries, &built->program));
+  Give(built, missing, programs);
+  return Status();
+}
+
+// Loads or compiles those kernels of the program that no other plan had.
+Status ClPrograms::BuildProgram(const fb::Program& program, const fb::Binaries* kept,
+                                ClKernelPrograms* programs, BinaryCount* count) {
+  const std::string shared = Text(program.options()) + "\n" + Text(program.prelude());
+  std::vector<Missing> missing;
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    std::string key = shared + Text(kernel->source());
     ClProgram known = Find(key);
-    if (known) {
-      (*programs)[entry] = std::move(known);
-      continue;
-    }
-    source += text;
-    entries += (entries.empty() ? "" : " ") + entry;
-    missing.emplace_back(entry, std::move(key));
-    kernels.push_back(kernel);
+    if (known) (*programs)[Text(kernel->entry())] = std::move(known);
+    else missing.push_back({kernel, std::move(key)});
+  }
+  for (unsigned i = 0; kept && i < kept->programs()->size(); ++i) {
+    const fb::ProgramBinary& binary = *kept->programs()->Get(i);
+    if (IsBinaryOf(binary, program)) TakeKept(program, binary, &missing, programs, count);
   }
   if (missing.empty()) return Status();
-  const auto built = std::make_shared<ClBuiltProgram>();
-  ClBuiltProgram& made = *built;
-  if (context_->host) made.common = context_->host->MakeEntry(kernels);
-  made.kernels = kernels.size();
-  if (kernels.size() < program.kernels()->size()) kept = nullptr;  // it holds all of them
-  if (kept) made.program = FromBinary(*kept, options);
-  made.launched = static_cast<bool>(made.program);  // it was kept after an inference
-  ++(made.launched ? count->loaded : count->compiled);
-  if (!made.program) {
-    if (kept) ++count->refused;
-    if (made.common) source += made.common->source();
-    QUADRA_RETURN_IF_ERROR(Compile(source, options, entries, &made.program));
-  }
-  for (const auto& kernel : missing) {
-    (*programs)[kernel.first] = built;
-    Remember(kernel.second, built);
-  }
-  return Status();
+  ++count->compiled;
+  return CompileMissing(program, &missing, programs);
 }
 
 Status ClPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept, ClKernelPrograms* programs,
@@ -173,10 +242,8 @@ Status ClPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept, ClKerne
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
-      const unsigned index = static_cast<unsigned>(i);
-      const fb::Program& program = *plan.programs()->Get(index);
-      if (!program.kernels()) continue;
-      results[i] = BuildMissing(program, KeptBinary(plan, index, kept), &parts[i], &counts[i]);
+      const fb::Program& program = *plan.programs()->Get(static_cast<unsigned>(i));
+      if (program.kernels()) results[i] = BuildProgram(program, kept, &parts[i], &counts[i]);
     }
   };
   const auto help = [](void* job) -> void* {

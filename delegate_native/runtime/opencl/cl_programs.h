@@ -19,7 +19,7 @@ namespace quadra {
 struct ClBuiltProgram {
   ClHandle<cl_program> program;
   std::unique_ptr<const ClCommonEntry> common;  // null: each kernel has an entry point
-  size_t kernels = 0;                           // that it holds
+  std::vector<KernelHead> kernels;              // that it holds
   // Whether the driver took its kernels; else some launches may be refused.
   mutable std::atomic<bool> launched{false};
 };
@@ -40,16 +40,25 @@ class ClPrograms {
   // A program of one kernel alone, to see whether it compiles: nobody keeps it.
   Status Compile(const std::string& source, const std::string& options, const std::string& entries,
                  ClHandle<cl_program>* program) const;
-  // The program as the driver compiled it, where one built program is all of it.
-  ProgramBinary BinaryOf(const fb::Program& program, const ClKernelPrograms& programs) const;
+  // The program as the driver compiled it: more than one where other plans had some of its kernels.
+  void AddBinaries(const fb::Program& program, const ClKernelPrograms& programs,
+                   std::vector<ProgramBinary>* binaries) const;
 
  private:
+  struct Missing;
+
   ClProgram Find(const std::string& key);
   void Remember(const std::string& key, const ClProgram& program);
-  Status BuildMissing(const fb::Program& program, const fb::ProgramBinary* kept,
+  Status BuildProgram(const fb::Program& program, const fb::Binaries* kept,
                       ClKernelPrograms* programs, BinaryCount* count);
+  Status CompileMissing(const fb::Program& program, std::vector<Missing>* missing,
+                        ClKernelPrograms* programs);
+  void TakeKept(const fb::Program& program, const fb::ProgramBinary& kept,
+                std::vector<Missing>* missing, ClKernelPrograms* programs, BinaryCount* count);
+  void Give(const ClProgram& built, std::vector<Missing>* missing, ClKernelPrograms* programs);
   ClHandle<cl_program> FromBinary(const fb::ProgramBinary& binary,
                                   const std::string& options) const;
+  std::vector<uint8_t> BytesOf(const ClBuiltProgram& built) const;
 
   std::shared_ptr<ClContext> context_;
   Mutex mutex_;
