@@ -24,7 +24,8 @@ static_assert(sizeof(WeightsAt) == 32, "written as it lies in memory");
 std::string PathOfWeights(const std::string& plan_path, const WeightsAt& weights);
 
 // Puts the content at `to`, where pages are writable; whole pages are those of the file, mapped.
-// Not ok: the file has not what the hash says, or is not there.
+// Not ok: the file has not what the hash says, or is not there. A process reads a file once for all
+// its plans, until the file is changed.
 Status ReadWeights(const std::string& path, const WeightsAt& weights, uint8_t* to);
 
 // Nothing is written where the file is there and whole.
