@@ -271,7 +271,7 @@ def test_serialization_of_the_public_options_keeps_files_with_the_token(drop_in)
 
 
 def test_every_field_of_the_c_struct_is_read_and_named(library, snippets):
-    """Paths are looked at when there is a model."""
+    """Paths and names are looked at when there is a model."""
     script = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
@@ -280,8 +280,8 @@ fields.restype = ctypes.c_char_p
 print(fields().decode())
 """
     done = child_process.run([sys.executable, "-c", script, library, snippets], env=environment(library), timeout_s=60)
-    paths = ["target", "dump_dir", "opencl_library", "egl_library", "serialization_dir"]
-    assert done.stdout.splitlines()[-1].split() == paths
+    texts = ["target", "dump_dir", "opencl_library", "egl_library", "serialization_dir", "states"]
+    assert done.stdout.splitlines()[-1].split() == texts
 
 
 def test_a_callback_gets_every_verdict(drop_in):

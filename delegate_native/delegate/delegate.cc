@@ -83,7 +83,7 @@ bool HasSeveralSubgraphs(TfLiteContext* context) {
 }  // namespace
 
 Delegate::Delegate(Options options, const VerdictListener& listener)
-    : options_(std::move(options)), listener_(listener) {
+    : options_(std::move(options)), listener_(listener), states_(options_.states) {
   SetLogLevel(options_.debug);
   const Status status = ReadTarget(options_, &target_);
   std::vector<std::string> names = {options_.backend};  // without a target the same for all
@@ -161,6 +161,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   const int index = SubgraphOf(context);
   if (!calls_.MayRun(index)) return TakeUnrun(context);
   Applied* applied = Begin(index);
+  if (index == 0) QUADRA_RETURN_IF_ERROR(states_.Begin(context));
   if (index == 0 && HasSeveralSubgraphs(context)) calls_ = Calls(context);
   const SubgraphView subgraph{context, std::make_shared<ModelNodes>(), calls_.IsCalled(index),
                               applied->first_partition, &constants_};
@@ -184,6 +185,11 @@ Status Delegate::Apply(TfLiteContext* context) {
   TellVerdicts(*applied);
   ShareBuffers(context, *applied);
   LeaveVariablesOnDevice(*subgraph.model, applied);
+  if (!calls_.IsCalled(index)) {
+    const Attempt& chosen = applied->best;
+    QUADRA_RETURN_IF_ERROR(
+        states_.Share(context, *subgraph.model, chosen.gpu->backend, chosen.partitions));
+  }
   return Replace(context, NodesOnGpu(applied->best.verdicts));
 }
 

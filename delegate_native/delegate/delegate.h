@@ -9,6 +9,7 @@
 #include "delegate_native/delegate/attempt.h"
 #include "delegate_native/delegate/buffers.h"
 #include "delegate_native/delegate/calls.h"
+#include "delegate_native/delegate/kept_states.h"
 
 namespace quadra {
 
@@ -52,6 +53,7 @@ class Delegate {
   void UseContexts(const Contexts& contexts) { shared_ = contexts; }
   // Those of the main subgraph's backend.
   Contexts contexts() const;
+  const KeptStates& states() const { return states_; }
   // Verdicts, plans, times of the last model, as JSON.
   std::string Report() const;
 
@@ -95,6 +97,7 @@ class Delegate {
   // While nodes are replaced that no interpreter is to run: these, and what shares them.
   std::shared_ptr<ModelNodes> unrun_;
   std::shared_ptr<const PartitionMaker> maker_;
+  KeptStates states_;
   const std::shared_ptr<Buffers> buffers_ = std::make_shared<Buffers>();
 };
 

@@ -127,6 +127,20 @@ int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes) {
   return buffer->memory->Unlock(writes != 0).ok();
 }
 
+int QuadraDelegateReadState(TfLiteDelegate* delegate, const char* name, void* numbers, size_t bytes,
+                            void (*report_error)(const char*)) {
+  if (!delegate || !name || !numbers) return 0;
+  return quadra::Report(quadra::Delegate::From(delegate)->states().Read(name, numbers, bytes),
+                        report_error);
+}
+
+int QuadraDelegateWriteState(TfLiteDelegate* delegate, const char* name, const void* numbers,
+                             size_t bytes, void (*report_error)(const char*)) {
+  if (!delegate) return 0;
+  return quadra::Report(quadra::Delegate::From(delegate)->states().Write(name, numbers, bytes),
+                        report_error);
+}
+
 void QuadraDelegateSetBufferSource(TfLiteDelegate* delegate, const QuadraBufferSource* source) {
   if (delegate && source) quadra::Delegate::From(delegate)->SetBufferSource(*source);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "delegate_native/base/ranges.h"
+#include "delegate_native/delegate/kept_states.h"
 
 namespace quadra {
 namespace {
@@ -221,6 +222,7 @@ Status CheckOptions(const Options& options) {
   if (InRanges(options.float32_nodes.c_str(), 0) < 0) {
     return Bad("float32_nodes", options.float32_nodes, "like 12-14,20");
   }
+  QUADRA_RETURN_IF_ERROR(KeptStates::Check(options.states));
   // It becomes a part of a file's name.
   const std::string& token = options.model_token;
   if (token.size() > 128 || token.find('/') != std::string::npos) {

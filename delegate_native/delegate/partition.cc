@@ -380,6 +380,7 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   PortObjects objects;
   objects.inputs.resize(inputs.size());
   objects.outputs.resize(outputs.size());
+  QUADRA_RETURN_IF_ERROR(FindKept(*session, kept, &objects));
   const auto find = [&](int tensor, const IoTensor& port, bool is_output, void** object,
                         void** host) {
     QuadraBuffer found{};
@@ -390,6 +391,7 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
     return Status();
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (objects.inputs[i]) continue;
     if (resources.IsRead(static_cast<int>(i))) {
       resources.FindInput(static_cast<int>(i), &inputs[i], &objects.inputs[i]);
       continue;
@@ -400,6 +402,7 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
     inputs[i] = host;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (objects.outputs[i]) continue;
     const int index = static_cast<int>(i);
     if (resources.IsAssigned(index)) {
       QUADRA_RETURN_IF_ERROR(
@@ -410,6 +413,7 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
         find(output_tensors[i], session->outputs()[i], true, &objects.outputs[i], &outputs[i]));
   }
   QUADRA_RETURN_IF_ERROR(session->Invoke(inputs, outputs, objects, events));
+  TurnKept(objects, kept);
   return resources.Assign(context, *session);
 }
 
@@ -420,7 +424,7 @@ Status Partition::Invoke(TfLiteContext* context) {
   if (buffers) {
     if (buffers->source.deadline_ms > 0) events.deadline_ms = buffers->source.deadline_ms;
     buffers->GoOn(context, ForC(session->backend().contexts()), &events);
-    events.goes_on &= !resources.any();
+    events.goes_on &= !resources.any() && kept.empty();
   }
   Status status = InvokeSession(context, &events);
   const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "delegate_native/delegate/buffers.h"
+#include "delegate_native/delegate/kept_states.h"
 #include "delegate_native/delegate/resources.h"
 #include "delegate_native/delegate/verdicts.h"
 #include "delegate_native/session/session.h"
@@ -46,6 +47,9 @@ struct Partition {
   std::shared_ptr<const PartitionMaker> maker;
   bool allows_quantized = true;
 
+  // Inputs and outputs that stay on the device.
+  std::vector<KeptPort> kept;
+
   // Where inputs and outputs may be; for partitions of subgraphs that no node runs.
   std::shared_ptr<Buffers> buffers;
   int subgraph = 0;
@@ -65,9 +69,10 @@ struct Partition {
   // Prepares for the current sizes of the inputs; sets the sizes of the outputs.
   Status Prepare(TfLiteContext* context);
   Status Invoke(TfLiteContext* context);
+  // How many of the inputs are more than a shape.
+  size_t inputs_read() const { return input_tensors.size() - static_cast<size_t>(only_shapes); }
 
  private:
-  size_t inputs_read() const { return input_tensors.size() - static_cast<size_t>(only_shapes); }
   bool HasUnknownSizes(const TfLiteContext* context) const;
   Status FindBuffer(TfLiteContext* context, int index, const IoTensor& port, bool is_output,
                     QuadraBuffer* found);

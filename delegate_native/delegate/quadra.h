@@ -67,6 +67,7 @@ typedef struct QuadraDelegateOptions {
   const char* tuning;
   int self_check;
   int cache_limit_mib;
+  const char* states;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);
@@ -169,6 +170,17 @@ QUADRA_EXPORT void* QuadraGpuBufferHandle(QuadraGpuBuffer* buffer);
 QUADRA_EXPORT void* QuadraGpuBufferLock(QuadraGpuBuffer* buffer, int reads);
 /* 0 where the driver fails. writes: the buffer has the view's numbers. */
 QUADRA_EXPORT int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes);
+
+/* The numbers of a state that the option `states` keeps on the device, by the name that it has in
+ * all signatures: what is behind "decode_" where the option is "kv_cache_" and an input is named
+ * decode_kv_cache_k_0. Dense, as the tensor has them; states begin with zeros. Write: numbers NULL:
+ * zeros; name NULL, too: all states. Returns 1; or 0 and a sentence for `report_error` (may be
+ * NULL). Not during an inference. */
+QUADRA_EXPORT int QuadraDelegateReadState(TfLiteDelegate* delegate, const char* name, void* numbers,
+                                          size_t bytes, void (*report_error)(const char*));
+QUADRA_EXPORT int QuadraDelegateWriteState(TfLiteDelegate* delegate, const char* name,
+                                           const void* numbers, size_t bytes,
+                                           void (*report_error)(const char*));
 
 /* A callback that says where memory is, instead of QuadraDelegateBindBuffer. */
 typedef struct QuadraBufferSource {

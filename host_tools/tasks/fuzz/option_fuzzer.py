@@ -46,6 +46,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "float32_nodes": ("", "0", "1-3,7", "0-99999", "3-1", "1,", "x"),
     "tuning": ("none", "fast", "exhaustive", "1", "3", ""),
     "self_check": ("0", "1", "2", "yes"),
+    "states": ("", "+", "=", "x", "x+=", "a=b", "+" * 300, "%s"),
     "cache_limit_mib": ("0", "1", "1048576", "1048577", "-1"),
     "opencl_library": ("", "/nowhere/libOpenCL.so", "/dev/null", "/", "libc.so.6", "libEGL.so.1"),
     "egl_library": ("", "/nowhere/libEGL.so", "/dev/null", "/", "libc.so.6", "libOpenCL.so.1"),

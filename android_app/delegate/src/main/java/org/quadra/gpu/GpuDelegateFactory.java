@@ -255,6 +255,14 @@ public class GpuDelegateFactory implements DelegateFactory {
       return set("cache_limit_mib", Integer.toString(mib));
     }
 
+    /**
+     * Inputs that stay on the GPU, where the output that is made of them takes their place, by parts
+     * of their names: "kv_cache_" for a decoder's caches, "h_in=h_out".
+     */
+    public Options setStates(String names) {
+      return set("states", names);
+    }
+
     /** Is told each verdict; null: nobody. */
     public Options setVerdictListener(VerdictListener listener) {
       verdictListener = listener;
