@@ -103,6 +103,11 @@ struct GpuInfo {
   int results_per_item() const { return is_cpu() ? 512 : 1; }
   // How many work-items a group is to have where any number gives the same results.
   int wanted_group_size() const { return is_cpu() ? 1 : 64; }
+  // So many floats between two kernels cost less than barriers: PoCL's caches hold them, and
+  // llvmpipe's work-items that wait for each other are slow.
+  int64_t cached_floats() const {
+    return is_cpu() ? int64_t{1} << 20 : runs_items_serially() ? kNoLimit : 0;
+  }
   // Addresses of 64 bits take several instructions.
   bool has_short_offsets() const { return !is_cpu(); }
   // A kernel's body is a function of its own, which its compiler compiles only once (PoCL).

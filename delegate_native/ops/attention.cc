@@ -1,9 +1,10 @@
 // Attention: softmax(scale * q * k^T + mask) * v for each head, as the composite
 // odml.scaled_dot_product_attention has it and as passes/fuse_attention.cc finds it. There are n
 // heads of q, of which n / m in a row share a head of k and v. A mask, [b, n, t, s], is broadcast;
-// `cap` bounds the products before: cap * tanh(product / cap). The products with k are one kernel,
-// those with v another: both read k and v as they lie, once for up to four rows of q that share
-// them.
+// `cap` bounds the products before: cap * tanh(product / cap). k and v are read as they lie.
+// Of few rows the products with k are one kernel, those with v another, and the scores are stored
+// between them. Of many rows one kernel goes along k and v: a group of work-items holds the scores
+// of a tile, and brings what it has summed up so far to the largest score that it met.
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
@@ -84,11 +85,13 @@ $end
 )");
 constexpr const char* kAddProducts = QUADRA_TEXT(R"(
 $if(columns) $for(i, 4) sum4_t b$i = vec4(c0.${i:x,y,z,w}, c1.${i:x,y,z,w}, c2.${i:x,y,z,w}, c3.${i:x,y,z,w});
-$for(i, rows) sum$i += a$i.x * b0 + a$i.y * b1 + a$i.z * b2 + a$i.w * b3;
+$for(i, rows) $into$i += a$i.x * b0 + a$i.y * b1 + a$i.z * b2 + a$i.w * b3;
 )");
 
 // Scores of four places. Where the mask leaves out all of them, it is what they are: k is not read.
-constexpr const char* kScores = QUADRA_TEXT(R"($tile
+// No score adds to a float below -1e38. Halves end at -65504, to which floats add: there the mask
+// is told to be the score.
+constexpr const char* kFourPlaces = QUADRA_TEXT(R"(
 $for(i, 4) int place$i = min(slice * 4 + $i, places - 1);
 int steps = q_s;
 $if(masked)
@@ -96,7 +99,8 @@ ivec4 hides = ivec4(1);
 $for(i, rows)
 $if(whole) sum4_t mask$i = read_mask(token$i * mask_x, head$i * mask_y, batch * mask_z + slice);
 $if(!whole) sum4_t mask$i = vec4(read_mask(token$i * mask_x, head$i * mask_y, batch * mask_z).x);
-hides = hides & is_less(mask$i, vec4(-1.0e38f));
+ivec4 hides$i = is_less(mask$i, vec4($hidden));
+hides = hides & hides$i;
 $end
 if (hides.x + hides.y + hides.z + hides.w == 4) { steps = 0; }
 $end
@@ -108,14 +112,18 @@ $for(i, rows)
 sum$i *= scale;
 $if(capped) sum$i = tanh(sum$i / cap) * cap;
 $if(masked) sum$i += mask$i;
-if (x * $rows + $i < row_count) { write_dst(sum$i, row$i, y, s); }
+$if(half) sum$i = choose(hides$i, mask$i, sum$i);
 $end
+)");
+constexpr const char* kScores = QUADRA_TEXT(R"($tile
+$four
+$for(i, rows) if (x * $rows + $i < row_count) { write_dst(sum$i, row$i, y, s); }
 )");
 
 constexpr const char* kDropDeadLanes = QUADRA_TEXT(R"(
-  if (rest < 2) { a$i.y = $dead; }
-  if (rest < 3) { a$i.z = $dead; }
-  if (rest < 4) { a$i.w = $dead; }
+  if (rest < 2) { $lanes$i.y = $dead; }
+  if (rest < 3) { $lanes$i.z = $dead; }
+  if (rest < 4) { $lanes$i.w = $dead; }
 )");
 // Sums of v: of weights, or of scores, where a group of work-items makes weights of them first. v
 // is not read where all weights are 0.
@@ -189,94 +197,280 @@ $write}
 $end
 $end
 )");
+// Many rows. A work-item has four rows, `quad`, and first the scores of four places of each tile of
+// places, then the sums of four channels of v. The tile's weights are shared. No row's score is
+// below the first `top`; one that is 110 below the largest weighs 0, and so do all of such a tile.
+constexpr const char* kTiles = QUADRA_TEXT(R"(
+int quad = LOCAL_X % $quads, column = LOCAL_X / $quads;
+int channels = min(column, dst_s - 1);
+int y = GLOBAL_Z % groups;
+int batch = GLOBAL_Z / groups;
+int first = (GLOBAL_Y * $quads + quad) * 4;
+sum4_t top = vec4(-3.4028234e38f), total = vec4(0.0f);
+$for(i, rows)
+int row$i = min(first + $i, row_count - 1);
+int head$i = y * sharing + row$i / tokens, token$i = row$i % tokens;
+sum4_t made$i = vec4(0.0f);
+$end
+for (int start = 0; start < place_slices; start += $step) {
+int slice = start + column;
+int rest = places - slice * 4;
+$for(i, rows) sum4_t sum$i = vec4(-3.4028234e38f);
+if (rest > 0) {
+$for(i, rows) sum$i = vec4(0.0f);
+$four
+$for(i, rows)
+$lowest
+$end
+}
+sum4_t most = top;
+$for(i, rows) most.${i:x,y,z,w} = max(max(sum$i.x, sum$i.y), max(sum$i.z, sum$i.w));
+part[LOCAL_X] = most;
+GROUP_BARRIER();
+most = part[quad];
+for (int i = 1; i < $step; ++i) { most = max(most, part[i * $quads + quad]); }
+ivec4 weighs_nothing = is_less(most, top - vec4(110.0f));
+bool counts = weighs_nothing.x + weighs_nothing.y + weighs_nothing.z + weighs_nothing.w < 4;
+if (counts) {
+most = max(most, top);
+top = exp(top - most);
+total *= top;
+$for(i, rows)
+made$i *= top.${i:x,y,z,w};
+sum$i = exp(sum$i - vec4(most.${i:x,y,z,w}));
+if (rest < 1) { sum$i = vec4(0.0f); }
+$zero
+total.${i:x,y,z,w} += sum$i.x + sum$i.y + sum$i.z + sum$i.w;
+weights[(column * 4 + $i) * $quads + quad] = sum$i;
+$end
+top = most;
+}
+GROUP_BARRIER();
+int end = counts ? min($step, place_slices - start) : 0;
+for (int k = 0; k < end; ++k) {
+$for(i, rows) sum4_t a$i = weights[(k * 4 + $i) * $quads + quad];
+if (a0.x == 0.0f) {
+sum4_t all = vec4(0.0f);
+$for(i, rows) all += a$i;
+if (all.x + all.y + all.z + all.w == 0.0f) { continue; }
+}
+$for(i, 4) int at$i = min((start + k) * 4 + $i, places - 1);
+$if(columns) $for(i, 4) sum4_t c$i = read_v(min(channels * 4 + $i, v_w - 1), y, batch * v_s + start + k);
+$if(!columns)
+$for(i, 4) sum4_t b$i = read_v(${v:at$i,y}, ${v:y,at$i}, batch * v_s + channels);
+$end
+$products}
+}
+part[LOCAL_X] = total;
+GROUP_BARRIER();
+total = vec4(0.0f);
+for (int i = 0; i < $step; ++i) { total += part[i * $quads + quad]; }
+if (column < dst_s) {
+int s = batch * dst_s + column;
+$for(i, rows)
+if (first + $i < row_count) {
+sum4_t sum$i = made$i / total.${i:x,y,z,w};
+$write}
+$end
+}
+)");
+
 constexpr const char* kWrite =
     QUADRA_TEXT("write_dst(sum$i, ${out:token$i,head$i}, ${out:head$i,token$i}, s);\n");
 
 constexpr int kGroup = 32;
 constexpr int kFewItems = 1024;
+// Of fewer rows, or of one token, groups of work-items that share places make the sums.
+constexpr int kManyRows = 16;
 
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
-  const std::vector<int>& layouts = node.attributes.Ints("layouts");
-  const Sizes sizes = SizesOf(graph, node);
-  const Shape& out = graph.shape(node.outputs[0]);
+// How a group of work-items divides a tile: so many rows, by four, and places or channels, by four.
+struct Tile {
+  int quads = 0, columns = 0;
+  int items() const { return quads * columns; }
+  // Four weights and a sum of each work-item.
+  int64_t bytes() const { return int64_t{5} * items() * 16; }
+};
+
+bool Fits(const GpuInfo& gpu, const Tile& tile) {
+  return tile.bytes() <= gpu.local_memory_bytes && tile.items() <= gpu.max_work_group_size &&
+         tile.items() <= gpu.max_work_group[0];
+}
+
+// A tile of as many places as v has channels. One or two waves, whichever idles less.
+Tile TileOf(const GpuInfo& gpu, const Sizes& sizes) {
   const int rows = sizes.shared * sizes.rows;
-  const int tile = rows < 3 ? rows : 4, tiles = CeilDiv(rows, tile);
-  const int results = tiles * sizes.groups * out.slices() * out.b;
-  const bool group = context.gpu->divides_reductions_by(kGroup) && results <= kFewItems;
-  Shape scored;
-  scored.b = out.b, scored.h = sizes.groups, scored.w = rows, scored.c = sizes.places;
-  int scores = list->AddScratch(scored);
-  const auto add_sizes = [&](KernelDesc* desc) {
-    desc->Int("row_count", rows);
-    desc->Int("sharing", sizes.shared);
-    desc->Int("tokens", sizes.rows);
-    desc->Int("places", sizes.places);
-    desc->Int("tiles", tiles);
-    desc->Int("groups", sizes.groups);
-  };
-  const auto loop = [&](Text* text, int slices, KernelDesc* desc) {
-    const std::string body = *text;
+  const int64_t scores = int64_t{rows} * sizes.groups * sizes.places;
+  Tile best;
+  if (sizes.rows == 1 || rows < kManyRows || scores < gpu.cached_floats()) return best;
+  for (int most : {64, 128}) {
+    Tile tile;
+    tile.columns = std::max(CeilDiv(sizes.depth, 4), 8);
+    tile.quads = std::min(most / tile.columns, CeilDiv(rows, 4));
+    if (Fits(gpu, tile) && tile.items() * 64 > best.items() * most) best = tile;
+  }
+  return best;
+}
+
+class Attention {
+ public:
+  Attention(const KernelContext& context, const Graph& graph, const Node& node, KernelList* list)
+      : context_(context),
+        graph_(graph),
+        node_(node),
+        layouts_(node.attributes.Ints("layouts")),
+        sizes_(SizesOf(graph, node)),
+        out_(graph.shape(node.outputs[0])),
+        list_(*list) {}
+
+  void Add() {
+    const Tile tile = TileOf(*context_.gpu, sizes_);
+    const int64_t trips = Trips(tile);
+    if (tile.quads > 0 && trips <= context_.gpu->most_trips()) return AddTiles(tile, trips);
+    rows_ = Rows() < 3 ? Rows() : 4;
+    AddScores();
+    AddValues();
+  }
+
+ private:
+  int Rows() const { return sizes_.shared * sizes_.rows; }
+  int Tiles() const { return CeilDiv(Rows(), rows_); }
+
+  int64_t Trips(const Tile& tile) const {
+    if (tile.quads == 0) return 0;
+    const int steps = graph_.shape(node_.inputs[0]).slices();
+    return int64_t{CeilDiv(CeilDiv(sizes_.places, 4), tile.columns)} * (steps + 2 * tile.columns);
+  }
+
+  void AddSizes(KernelDesc* desc) const {
+    desc->Int("row_count", Rows());
+    desc->Int("sharing", sizes_.shared);
+    desc->Int("tokens", sizes_.rows);
+    desc->Int("places", sizes_.places);
+    desc->Int("groups", sizes_.groups);
+  }
+
+  // The part of a kernel that makes scores, of rows in tiles of `rows_`.
+  Text Scores(const char* text, KernelDesc* desc) const {
+    desc->Read("q", node_.inputs[0]);
+    desc->Read("key", node_.inputs[1]);
+    const bool masked = node_.inputs.size() > 3, capped = node_.attributes.Has("cap");
+    bool whole = false;
+    if (masked) {
+      const Shape& mask = graph_.shape(node_.inputs[3]);
+      whole = mask.c == sizes_.places;
+      desc->Read("mask", node_.inputs[3]);
+      desc->Int("mask_x", mask.w > 1);
+      desc->Int("mask_y", mask.h > 1);
+      desc->Int("mask_z", mask.b > 1 ? mask.slices() : 0);
+    }
+    desc->Float("scale", node_.attributes.Float("scale"));
+    if (capped) desc->Float("cap", node_.attributes.Float("cap"));
+    Text four(kFourPlaces);
+    four.Set("products", kAddProducts).Set("rows", rows_).Set("columns", 1).Set("into", "sum");
+    four.Set("q", layouts_[0]).Set("key", layouts_[1]);
+    const bool half = StoresHalf(context_.precision);
+    four.Set("half", half && masked).Set("hidden", half ? "-65500.0f" : "-1.0e38f");
+    four.Set("masked", masked).Set("whole", whole).Set("capped", capped);
+    Text scores(text);
+    scores.Set("four", four.str()).Set("tile", kTile).Set("rows", rows_);
+    return scores;
+  }
+
+  void SetValues(const char* into, const char* lanes, Text* text) const {
+    const int columns = layouts_[2] == kColumns;
+    Text sums(kAddProducts);
+    sums.Set("rows", rows_).Set("columns", columns).Set("into", into);
+    Text zero(kDropDeadLanes);
+    text->Set("products", sums.str()).Set("columns", columns).Set("v", layouts_[2] == kRowsFirst);
+    text->Set("zero", zero.Set("dead", "0.0f").Set("lanes", lanes).str());
+    text->Set("write", kWrite).Set("out", layouts_[3]).Set("rows", rows_);
+  }
+
+  void AddTiles(const Tile& tile, int64_t trips) {
+    rows_ = 4;
+    KernelDesc& desc = list_.Add("attention_tiles");
+    Text text = Scores(kTiles, &desc);
+    SetValues("made", "sum", &text);
+    Text lowest(kDropDeadLanes);
+    text.Set("lowest", lowest.Set("dead", "-3.4028234e38f").Set("lanes", "sum").str());
+    text.Set("quads", tile.quads).Set("step", tile.columns);
+    desc.Read("v", node_.inputs[2]);
+    desc.Write("dst", node_.outputs[0]);
+    AddSizes(&desc);
+    desc.Int("place_slices", CeilDiv(sizes_.places, 4));
+    desc.trips = trips;
+    desc.shared.push_back({"part", "sum4_t", tile.items()});
+    desc.shared.push_back({"weights", "sum4_t", 4 * tile.items()});
+    desc.body = text;
+    desc.Grid(tile.items(), CeilDiv(Rows(), 4 * tile.quads), sizes_.groups * out_.b);
+    desc.Group(tile.items(), 1, 1);
+  }
+
+  void Loop(const std::string& body, int slices, KernelDesc* desc) const {
     Loops loops;
     loops.limits[0] = "tiles";
     loops.limits[1] = "groups";
     loops.pixel = body.c_str();
     loops.work = 32;
-    LoopOver(context, tiles, sizes.groups, slices * out.b, loops, desc);
-  };
-  Text text(kScores);
-  text.Set("tile", kTile).Set("products", kAddProducts).Set("rows", tile).Set("columns", 1);
-  text.Set("q", layouts[0]).Set("key", layouts[1]);
-  KernelDesc& first = list->Add("attention_scores");
-  first.Read("q", node.inputs[0]);
-  first.Read("key", node.inputs[1]);
-  const bool masked = node.inputs.size() > 3, capped = node.attributes.Has("cap");
-  bool whole = false;
-  if (masked) {
-    const Shape& mask = graph.shape(node.inputs[3]);
-    whole = mask.c == sizes.places;
-    first.Read("mask", node.inputs[3]);
-    first.Int("mask_x", mask.w > 1);
-    first.Int("mask_y", mask.h > 1);
-    first.Int("mask_z", mask.b > 1 ? mask.slices() : 0);
+    LoopOver(context_, Tiles(), sizes_.groups, slices * out_.b, loops, desc);
   }
-  text.Set("masked", masked).Set("whole", whole).Set("capped", capped);
-  first.Write("dst", scores);
-  first.Float("scale", node.attributes.Float("scale"));
-  if (capped) first.Float("cap", node.attributes.Float("cap"));
-  add_sizes(&first);
-  first.trips = graph.shape(node.inputs[0]).slices();
-  loop(&text, scored.slices(), &first);
 
-  if (!group) {
-    const int weights = list->AddScratch(scored);
-    AddSoftmax(context, scores, weights, scored, /*beta=*/1.0f, list);
-    scores = weights;
+  void AddScores() {
+    scored_.b = out_.b, scored_.h = sizes_.groups, scored_.w = Rows(), scored_.c = sizes_.places;
+    scores_ = list_.AddScratch(scored_);
+    KernelDesc& desc = list_.Add("attention_scores");
+    Text text = Scores(kScores, &desc);
+    desc.Write("dst", scores_);
+    AddSizes(&desc);
+    desc.Int("tiles", Tiles());
+    desc.trips = graph_.shape(node_.inputs[0]).slices();
+    Loop(text.str(), scored_.slices(), &desc);
   }
-  Text sums(kValues);
-  sums.Set("tile", kTile).Set("products", kAddProducts).Set("rows", tile).Set("write", kWrite);
-  sums.Set("columns", layouts[2] == kColumns)
-      .Set("v", layouts[2] == kRowsFirst)
-      .Set("out", layouts[3]);
-  const std::string largest = Text(kDropDeadLanes).Set("dead", "a$i.x");
-  const std::string zero = Text(kDropDeadLanes).Set("dead", "0.0f");
-  sums.Set("largest", largest).Set("zero", zero).Set("group", group);
-  sums.Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
-  KernelDesc& second = list->Add(group ? "attention_values_group" : "attention_values");
-  second.Read("scores", scores);
-  second.Read("v", node.inputs[2]);
-  second.Write("dst", node.outputs[0]);
-  add_sizes(&second);
-  second.trips = scored.slices();
-  if (!group) {
-    loop(&sums, out.slices(), &second);
-    return Status();
+
+  void AddValues() {
+    const int results = Tiles() * sizes_.groups * out_.slices() * out_.b;
+    const bool group = context_.gpu->divides_reductions_by(kGroup) && results <= kFewItems;
+    if (!group) {
+      const int weights = list_.AddScratch(scored_);
+      AddSoftmax(context_, scores_, weights, scored_, /*beta=*/1.0f, &list_);
+      scores_ = weights;
+    }
+    Text text(kValues);
+    SetValues("sum", "a", &text);
+    Text largest(kDropDeadLanes);
+    text.Set("largest", largest.Set("dead", "a$i.x").Set("lanes", "a").str());
+    text.Set("tile", kTile).Set("group", group);
+    text.Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
+    KernelDesc& desc = list_.Add(group ? "attention_values_group" : "attention_values");
+    desc.Read("scores", scores_);
+    desc.Read("v", node_.inputs[2]);
+    desc.Write("dst", node_.outputs[0]);
+    AddSizes(&desc);
+    desc.Int("tiles", Tiles());
+    desc.trips = scored_.slices();
+    if (!group) return Loop(text.str(), out_.slices(), &desc);
+    desc.trips = 2 * desc.trips / kGroup + int64_t{6} * kGroup;
+    desc.shared.push_back({"part", "sum4_t", kGroup});
+    desc.body = text;
+    desc.Grid(kGroup, Tiles(), sizes_.groups * out_.slices() * out_.b);
+    desc.Group(kGroup, 1, 1);
   }
-  second.trips = 2 * second.trips / kGroup + int64_t{6} * kGroup;
-  second.shared.push_back({"part", "sum4_t", kGroup});
-  second.body = sums;
-  second.Grid(kGroup, tiles, sizes.groups * out.slices() * out.b);
-  second.Group(kGroup, 1, 1);
+
+  const KernelContext& context_;
+  const Graph& graph_;
+  const Node& node_;
+  const std::vector<int>& layouts_;
+  const Sizes sizes_;
+  const Shape& out_;
+  KernelList& list_;
+  int rows_ = 4;  // of a work-item
+  Shape scored_;
+  int scores_ = -1;
+};
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  Attention(context, graph, node, list).Add();
   return Status();
 }
 

@@ -143,6 +143,18 @@ _ALL_AXES = {"_TENSOR_V1_reduction_axes": {"TENSOR_DATA": [1, 2, 3]}, "sub_type"
 _PAST = np.where(np.arange(9) < 6, 0.0, -1e9).astype(np.float32)
 _CAUSAL = np.where(np.tri(5, 9, 4), 0.0, -3.4e38).astype(np.float32)
 
+
+def _causal(rows: int, places: int, hides: float, empty: int = 0) -> np.ndarray:
+    """The last row sees all but the first `empty` places, none of a tile's perhaps; each row sees its own place."""
+    own = places - rows + np.arange(rows)[:, None]
+    sees = np.tri(rows, places, places - rows) * (np.arange(places) >= np.minimum(empty, own))
+    return np.where(sees, 0.0, hides).astype(np.float32).reshape(1, 1, rows, places)
+
+
+_LOWEST = float(np.finfo(np.float32).min)
+_SECOND_ROW_SEES_NOTHING = _causal(17, 70, -3.4e38)
+_SECOND_ROW_SEES_NOTHING[:, :, 1] = _LOWEST
+
 _LAST = (1, 2, 3, 3)
 
 
@@ -194,5 +206,16 @@ CASES = [
     attends("mask_of_a_row", 1, 4, 9, 6, 2, 8, mask=masked((1, 1, 1, 9))),
     attends("mask_of_each_head", 1, 4, 6, 6, 2, 8, mask=masked((1, 6, 4, 6))),
     attends("mask_of_each_head_decode", 1, 1, 6, 4, 1, 8, mask=masked((1, 4, 1, 6))),
+    # Of many rows: tiles.
+    attends("tiles_of_64", 1, 17, 70, 1, 1, 64, mask=_causal(17, 70, -3.4e38)),
+    attends("tiles_of_80", 2, 7, 33, 6, 2, 80, mask=masked((2, 1, 7, 33), -1e9)),
+    attends("tiles_of_96_capped", 1, 19, 101, 2, 2, 96, mask=_causal(19, 101, -np.inf, 97), logit_cap=2.0),
+    attends("tiles_of_128", 1, 9, 131, 4, 2, 128, mask=_causal(9, 131, -3e38, 130)),
+    attends("tiles_of_256", 1, 5, 67, 4, 1, 256, mask=_causal(5, 67, -1e5)),
+    attends("tiles_of_other_values", 1, 20, 18, 1, 1, 6, 132),
+    attends("tiles_of_few_places", 2, 16, 5, 2, 2, 12, mask=constant("attention/row", (1, 2, 1, 5), -3, 3)),
+    attends("tiles_of_steep_scores", 1, 33, 150, 1, 1, 32, scale=4.0),
+    attends("tiles_a_row_of_which_sees_nothing", 1, 17, 70, 1, 1, 16, mask=_SECOND_ROW_SEES_NOTHING),
+    attends("tiles_mask_of_one_column", 1, 16, 37, 1, 1, 8, mask=constant("attention/tall", (1, 1, 16, 1))),
     attends("mask_of_one_column", 1, 2, 6, 4, 2, 8, mask=constant("attention/column", (1, 1, 2, 1))),
 ]

@@ -265,4 +265,13 @@ CASES = [
         _attends_to_rows,
         lambda q, k, v: attention(q, k, v, scale=0.4),
     ),
+    _cached("tiles_of_columns", 4, 2, 9, 71, 64, -1e9, 8),
+    _cached("tiles_of_lowest_scores", 6, 3, 16, 40, 20, -3.4e38, 40),
+    Case(
+        "attention",
+        "tiles_of_rows",
+        [(2, 19, 3, 64), (2, 37, 3, 64), (2, 37, 3, 80)],
+        _attends_to_rows,
+        lambda q, k, v: attention(q, k, v, scale=0.4),
+    ),
 ]
