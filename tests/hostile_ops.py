@@ -71,6 +71,7 @@ _MOVED = [
     "TRANSPOSE",
     "REVERSE_V2",
     "REVERSE_SEQUENCE",
+    "MATRIX_DIAG",
     "TILE",
     "BROADCAST_TO",
     "GATHER",

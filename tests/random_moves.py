@@ -174,6 +174,11 @@ def _reverse_sequence(b, x):
     return b.move("REVERSE_SEQUENCE", [x, lengths], x.shape, "ReverseSequenceOptions", SeqDim=seq, BatchDim=batch)
 
 
+@moves("order", "MATRIX_DIAG", NUMBERS, ranks=(1, 5))
+def _matrix_diag(b, x):
+    return b.move("MATRIX_DIAG", [x], (*x.shape, x.shape[-1]), "MatrixDiagOptions")
+
+
 @moves("order", "TILE", ranks=(1, 6))
 def _tile(b, x):
     counts = [b.draw(st.sampled_from([1, 1, 2, 3])) for _ in x.shape]

@@ -159,6 +159,7 @@ MORE = {
     "TILE": _then_dense(_op("TILE", lambda s: (*s[:3], 6), _i32(1, 1, 1, 2))),
     "REVERSE_V2": _then_dense(_op("REVERSE_V2", _same, _i32(3))),
     "REVERSE_SEQUENCE": _then_dense(_op("REVERSE_SEQUENCE", _same, _i32(3, 2), kind="ReverseSequenceOptions", SeqDim=3, BatchDim=0)),
+    "MATRIX_DIAG": _then_dense(lambda m, x: m.op("MATRIX_DIAG", [m.reshape(x, (-1, 3))], (*m.reshape(x, (-1, 3)).shape, 3), "MatrixDiagOptions")),
     "BROADCAST_TO": _then_dense(lambda m, x: m.op("BROADCAST_TO", [x, _i32(2, *x.shape)], (2, *x.shape), version=2)),
     "PAD": _then_dense(_op("PAD", lambda s: (*s[:3], 6), _i32((0, 0), (0, 0), (0, 0), (1, 2)), kind="PadOptions")),
     "PADV2": _then_dense(_op("PADV2", lambda s: (*s[:3], 5), _i32((0, 0), (0, 0), (0, 0), (2, 0)), np.float32(2))),

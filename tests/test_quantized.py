@@ -492,3 +492,15 @@ def test_a_type_that_stays_on_the_cpu_is_told_with_all_that_do_not(quadra, allow
     outcome = quadra.run(m.bytes(), **options(backend="opencl", quantized_models_allowed=allowed))
     integers = ", or int8, uint8 and int16 with a scale," if allowed == "1" else ""
     assert f"'{x.name}' is int64; float32 or int32{integers} is supported" in outcome.nodes[0]["reason"], outcome.nodes
+
+
+@on_both
+def test_a_diagonal_of_quantized_numbers_stays_on_the_cpu(quadra, backend):
+    """Off the diagonal are integers of 0 there, which are 0.0 for a zero point of 0 alone."""
+    grid = {"dtype": "int8", "scale": 0.5, "zero_point": 3}
+    m = Model()
+    m.output(m.op("MATRIX_DIAG", [m.input((3, 5), **grid)], (3, 5, 5), "MatrixDiagOptions", output=grid))
+    raw, fed = m.bytes(), [np.arange(15, dtype=np.int8).reshape(3, 5)]
+    outcome = quadra.run(raw, fed, **options(backend=backend))
+    outcome.check(cpu.run(raw, fed), everything_on_gpu=False)
+    assert "whatever the zero point is" in outcome.nodes[0]["reason"], outcome.nodes

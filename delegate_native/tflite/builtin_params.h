@@ -127,6 +127,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinRank = 110,
   kTfLiteBuiltinElu = 111,
   kTfLiteBuiltinReverseSequence = 112,
+  kTfLiteBuiltinMatrixDiag = 113,
   kTfLiteBuiltinQuantize = 114,
   kTfLiteBuiltinRound = 116,
   kTfLiteBuiltinHardSwish = 117,

@@ -75,6 +75,11 @@ def _moves() -> list[Case]:
             _turned,
         ),
         _case(
+            "matrix_diag", [_X],
+            lambda m, x: _op(m, "MATRIX_DIAG", [x], (2, 3, 7, 7), "MatrixDiagOptions"),
+            lambda x: x[..., None] * np.eye(7, dtype=np.int64),
+        ),
+        _case(
             "gather_nd", [_X, Feed((4, 2), 0, 1, dtype="int64")],
             lambda m, x, at: _op(m, "GATHER_ND", [x, at], (4, 7), "GatherNdOptions"),
             lambda x, at: x[at[:, 0], at[:, 1]],

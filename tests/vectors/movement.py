@@ -68,6 +68,17 @@ def _reverse_sequence(name, shape, seq, batch, lengths, feed=None, **fields) -> 
     )
 
 
+def _matrix_diag(name, shape, feed=None, **fields) -> Case:
+    return _case(
+        "MATRIX_DIAG",
+        name,
+        [feed or shape],
+        lambda m, x: m.op("MATRIX_DIAG", [x], (*shape, shape[-1]), "MatrixDiagOptions", output=_like(x, x)),
+        lambda x: x[..., None] * np.eye(shape[-1], dtype=x.dtype),
+        **fields,
+    )
+
+
 def _tile(name, shape, counts, feed=None) -> Case:
     return _case(
         "TILE",
@@ -360,6 +371,9 @@ CASES = [
     _transpose("int32", (2, 3, 4, 5), (0, 3, 2, 1), _ints((2, 3, 4, 5)), half=False),
     _transpose("rank_5", (2, 3, 2, 4, 5), (0, 3, 1, 4, 2)), _transpose("rank_5_channels_stay", (1, 2, 3, 4, 5), (2, 1, 0, 3, 4)),
     _transpose("rank_6", (2, 3, 2, 2, 3, 5), (0, 1, 3, 5, 2, 4)),
+    _matrix_diag("vector", (6,)), _matrix_diag("rows", (5, 9)), _matrix_diag("images", (2, 3, 7)), _matrix_diag("rank_4", (2, 3, 2, 5)),
+    _matrix_diag("rank_5", (2, 3, 2, 2, 5)), _matrix_diag("one", (2, 1)),
+    *(_matrix_diag(dtype, (3, 5), Feed((3, 5), 0, 100, dtype=dtype)) for dtype in ("int32", "int16", "int8", "uint8")),
     _reverse("height", (2, 3, 4, 5), (1,)), _reverse("channels", (2, 3, 4, 7), (3,)), _reverse("width", (2, 3, 4, 5), (2,)),
     _reverse("vector", (9,), (0,)), _reverse("batch_int32", (3, 2, 5), (0,), _ints((3, 2, 5))),
     _reverse_sequence("steps", (3, 5, 6), 1, 0, _i32([5, 3, 1])), _reverse_sequence("rows", (5, 7), 1, 0, _i32([0, 1, 2, 6, 7])),
