@@ -196,7 +196,7 @@ LEFT_OUT = {
     **dict.fromkeys(["REDUCE_ALL", "REDUCE_ANY", "ONE_HOT", "EMBEDDING_LOOKUP"], "of ints or bools, of which none is poison"),
     **dict.fromkeys(["RANGE", "FILL", "SHAPE", "RANK", "DENSIFY"],
                     "of constants and shapes"),
-    **dict.fromkeys(["Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D", "MaxUnpooling2D",
+    **dict.fromkeys(["Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D", "MaxUnpooling2D", "LiteRtMaxUnpooling2D",
                      "Resampler", "TransformLandmarks", "TransformTensorBilinear"],
                     "the interpreter has no kernel to compare with; tests/vectors have channels that are no multiple of four"),
     "STABLEHLO_COMPOSITE": "becomes the ops of its subgraph",

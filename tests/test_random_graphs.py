@@ -71,7 +71,7 @@ LEFT_OUT = {
     **dict.fromkeys(["TFLite_Detection_PostProcess", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"],
                     "results jump where numbers are nearly equal: tests/vectors/detection.py"),
     **dict.fromkeys(
-        ["Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D", "MaxUnpooling2D",
+        ["Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D", "MaxUnpooling2D", "LiteRtMaxUnpooling2D",
          "Resampler", "TransformLandmarks", "TransformTensorBilinear"],
         "the interpreter has no kernel to compare with",
     ),

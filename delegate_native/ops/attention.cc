@@ -2,7 +2,7 @@
 // odml.scaled_dot_product_attention has it and as passes/fuse_attention.cc finds it. There are n
 // heads of q, of which n / m in a row share a head of k and v. A mask, [b, n, t, s], is broadcast;
 // `cap` bounds the products before: cap * tanh(product / cap). k and v are read as they lie.
-// Of few rows the products with k are one kernel, those with v another, and the scores are stored
+// Few rows: the products with k are one kernel, those with v another, and the scores are stored
 // between them. Of many rows one kernel goes along k and v: a group of work-items holds the scores
 // of a tile, and brings what it has summed up so far to the largest score that it met.
 #include <algorithm>
@@ -280,7 +280,7 @@ constexpr const char* kWrite =
 
 constexpr int kGroup = 32;
 constexpr int kFewItems = 1024;
-// Of fewer rows, or of one token, groups of work-items that share places make the sums.
+// Fewer rows, or those of one token: groups of work-items that share places make the sums.
 constexpr int kManyRows = 16;
 
 // How a group of work-items divides a tile: so many rows, by four, and places or channels, by four.

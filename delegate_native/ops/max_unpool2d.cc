@@ -1,6 +1,9 @@
 // MediaPipe's MaxPoolingWithArgmax2D, a maximum and its place in the window, and MaxUnpooling2D,
 // which puts such maxima back between zeros. A place is row * width + column of the window, as a
-// float a little above it. Their options are TfLitePoolParams.
+// float a little above it. Their options are TfLitePoolParams. LiteRT's LiteRtMaxUnpooling2D is
+// another op of the same options (TFLite's kernels/perception/max_unpooling_2d.cc): its places are
+// int32, (row * width + column) * channels + channel of the result, as max_pool_with_argmax has
+// them, and its result is as large as the padding leaves it.
 #include <algorithm>
 
 #include "delegate_native/base/texts.h"
@@ -118,8 +121,60 @@ constexpr const char* kUnpool = QUADRA_TEXT(R"(
     write_dst(v, x, y, s);
 )");
 
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
+Status ImportUnpoolAt(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  TfLitePoolParams params;
+  QUADRA_RETURN_IF_ERROR(ReadParams(*importer, &params));
+  std::vector<ValueId> values(2);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[0]));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[1], Only(Element::kInt32)));
+  Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(SetPadding(params.padding, &attributes));
+  SetWindowSizes(params, &attributes);
+  return importer->AddNode("max_unpool_at", std::move(values), std::move(attributes));
+}
+
+Status InferShapeAt(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  if (graph->shape(node.inputs[1]) != in.shape) {
+    return InvalidModel("its places have the shape %s",
+                        ToString(graph->shape(node.inputs[1])).c_str());
+  }
+  const std::vector<int>& filter = node.attributes.Ints("filter");
+  const std::vector<int>& stride = node.attributes.Ints("stride");
+  const bool same = node.attributes.Word("padding") == "same";
+  out.shape = in.shape;
+  out.rank = in.rank;
+  for (size_t i = 0; i < 2; ++i) {
+    const int axis = static_cast<int>(i) + 1;
+    const int64_t from = in.shape.axis(axis);
+    const int64_t size = same ? from * stride[i] : (from - 1) * stride[i] + filter[i];
+    if (size > INT32_MAX) {
+      return Unsupported("its result has more than 2^31 numbers along an axis");
+    }
+    out.shape.set_axis(axis, static_cast<int>(size));
+  }
+  return Status();
+}
+
+constexpr const char* kUnpoolAt = QUADRA_TEXT(R"(
+    int first = s % dst_s * 4;
+    ivec4 wanted = ivec4(first, first + 1, first + 2, first + 3) + ivec4((y * dst_w + x) * dst_c);
+    vec4 v = vec4(0.0f);
+    int at_y = y + before_y;
+    int at_x = x + before_x;
+    for (int j = max((at_y - filter_y + stride_y) / stride_y, 0); j <= min(at_y / stride_y, src_h - 1); ++j) {
+      for (int k = max((at_x - filter_x + stride_x) / stride_x, 0); k <= min(at_x / stride_x, src_w - 1); ++k) {
+        v = choose(is_equal(read_places(k, j, s), wanted), read_src(k, j, s), v);
+      }
+    }
+    write_dst(v, x, y, s);
+)");
+
+// The numbers of a kernel that asks every maximum whose window holds the pixel.
+void AddUnpool(const KernelContext& context, const Graph& graph, const Node& node, const char* name,
+               const char* body, KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
   const std::vector<int>& filter = node.attributes.Ints("filter");
@@ -127,7 +182,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const auto before = [](int from, int to, int step, int size) {
     return static_cast<int>(std::max<int64_t>((int64_t{from} - 1) * step + size - to, 0) / 2);
   };
-  KernelDesc& desc = list->Add("max_unpool2d");
+  KernelDesc& desc = list->Add(name);
   desc.Read("src", node.inputs[0]);
   desc.Read("places", node.inputs[1]);
   desc.Write("dst", node.outputs[0]);
@@ -137,7 +192,18 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("stride_x", stride[1]);
   desc.Int("before_y", before(in.h, out.h, stride[0], filter[0]));
   desc.Int("before_x", before(in.w, out.w, stride[1], filter[1]));
-  LoopOverResults(context, out, "", kUnpool, &desc);
+  LoopOverResults(context, out, "", body, &desc);
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  AddUnpool(context, graph, node, "max_unpool2d", kUnpool, list);
+  return Status();
+}
+
+Status KernelsAt(const KernelContext& context, const Graph& graph, const Node& node,
+                 KernelList* list) {
+  AddUnpool(context, graph, node, "max_unpool_at", kUnpoolAt, list);
   return Status();
 }
 
@@ -161,6 +227,17 @@ const Op kMaxUnpool2dOp = {
     .import = ImportUnpool,
     .shape = InferShape,
     .kernels = Kernels,
+};
+
+extern const Op kMaxUnpoolAtOp;
+const Op kMaxUnpoolAtOp = {
+    .name = "max_unpool_at",
+    .custom = "LiteRtMaxUnpooling2D",
+    .attributes = QUADRA_TEXT("filter stride padding"),
+    .import = ImportUnpoolAt,
+    .shape = InferShapeAt,
+    .kernels = KernelsAt,
+    .place_input = 1,
 };
 
 }  // namespace quadra

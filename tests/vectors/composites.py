@@ -206,7 +206,7 @@ CASES = [
     attends("mask_of_a_row", 1, 4, 9, 6, 2, 8, mask=masked((1, 1, 1, 9))),
     attends("mask_of_each_head", 1, 4, 6, 6, 2, 8, mask=masked((1, 6, 4, 6))),
     attends("mask_of_each_head_decode", 1, 1, 6, 4, 1, 8, mask=masked((1, 4, 1, 6))),
-    # Of many rows: tiles.
+    # Many rows, which take tiles.
     attends("tiles_of_64", 1, 17, 70, 1, 1, 64, mask=_causal(17, 70, -3.4e38)),
     attends("tiles_of_80", 2, 7, 33, 6, 2, 80, mask=masked((2, 1, 7, 33), -1e9)),
     attends("tiles_of_96_capped", 1, 19, 101, 2, 2, 96, mask=_causal(19, 101, -np.inf, 97), logit_cap=2.0),

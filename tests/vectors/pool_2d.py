@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.vectors.case import Case, Feed
+from tests.vectors.case import Case, Feed, constant
 from tests.vectors.numeric import activate, patches
 
 
@@ -107,6 +107,56 @@ def _unpool(name, x, kernel, stride, step=0.0) -> Case:
     )
 
 
+def _unpool_at(name, pooled, kernel, stride, padding="SAME") -> Case:
+    """A pooling's maxima and places, as tf.nn.max_pool_with_argmax has them, put back into [b, h, w, c], which is `pooled`."""
+    x = constant(f"unpool_at/{name}", pooled)
+    maxima, inside = max_pool2d(x, kernel, stride, padding), max_place(x, kernel, stride, padding).astype(int)
+    b, h, w, c = maxima.shape
+    before = [
+        max(0, ((n - 1) * s + k - size) // 2) if padding == "SAME" else 0
+        for n, s, k, size in zip((h, w), stride, kernel, pooled[1:3])
+    ]
+    rows = np.arange(h)[:, None, None] * stride[0] - before[0] + inside // kernel[1]
+    columns = np.arange(w)[:, None] * stride[1] - before[1] + inside % kernel[1]
+    places = ((rows * pooled[2] + columns) * c + np.arange(c)).astype(np.int32)
+
+    def reference(v):
+        made = np.zeros((b, int(np.prod(pooled[1:]))), np.float32)
+        for at in np.ndindex(v.shape):
+            made[at[0], places[at]] = v[at]
+        return made.reshape(pooled)
+
+    options = _options(kernel, stride, padding)
+    return Case(
+        "LiteRtMaxUnpooling2D",
+        name,
+        [maxima.shape],
+        lambda m, v: m.op("LiteRtMaxUnpooling2D", [v, places], pooled, custom_options=options),
+        reference,
+        on_cpu=False,
+    )
+
+
+def _unpool_elsewhere() -> Case:
+    """All places are 2, of which one is in its window, and of its channel."""
+    shape, pooled = (2, 3, 4, 5), (2, 6, 8, 5)
+
+    def reference(v, _places):
+        made = np.zeros(pooled, np.float32)
+        made[:, 0, 0, 2] = v[:, 0, 0, 2]
+        return made
+
+    options = _options((2, 2), (2, 2), "SAME")
+    return Case(
+        "LiteRtMaxUnpooling2D",
+        "elsewhere",
+        [shape, Feed(shape, 2, 2, dtype="int32")],
+        lambda m, *v: m.op("LiteRtMaxUnpooling2D", v, pooled, custom_options=options),
+        reference,
+        on_cpu=False,
+    )
+
+
 CASES = [
     *_cases("AVERAGE_POOL_2D"),
     *_cases("L2_POOL_2D"),
@@ -117,5 +167,10 @@ CASES = [
     _with_place("valid", (1, 7, 6, 3), (2, 3), (2, 2), "VALID"),
     _unpool("2x2", (1, 3, 4, 5), (2, 2), (2, 2)),
     _unpool("steps", (1, 3, 4, 5), (2, 2), (2, 2), step=1.0),
+    _unpool_at("2x2", (2, 6, 8, 5), (2, 2), (2, 2)),
+    _unpool_at("overlapping", (1, 6, 8, 7), (3, 3), (2, 2)),
+    _unpool_at("valid", (2, 4, 11, 2), (2, 2), (2, 3), "VALID"),
+    _unpool_at("rows", (1, 5, 12, 4), (1, 4), (1, 3)),
+    _unpool_elsewhere(),
     _unpool("overlapping", (2, 3, 4, 6), (3, 2), (2, 1)),
 ]
