@@ -186,11 +186,13 @@ def test_a_target_with_a_flat_grid_has_none_in_opencl(quadra, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["adreno-640", "adreno-740-gles", "mali-g76-gles"])
-def test_few_lanes_idle(quadra, tmp_path, name):
-    """Where a grid of 8 x 8 would leave half of them idle: planes a little larger than a multiple of that, planes of one row."""
+@pytest.mark.parametrize("size", [33, 28])
+def test_few_lanes_idle(quadra, tmp_path, name, size):
+    """Where a grid of 8 x 8 would leave half of them idle, or a fifth: planes a little larger than a multiple of that, narrow ones,
+    planes of one row."""
     m = Model()
     weights = np.random.default_rng(4).normal(size=(128, 1, 1, 64)).astype(np.float32)
-    x = m.input((1, 33, 33, 64))
+    x = m.input((1, size, size, 64))
     m.output(m.unary("TANH", m.resize_bilinear(m.conv2d(x, weights, np.zeros(128, np.float32)), (1, 513))))
     outcome = quadra.run(m.bytes(), backend="null", dump_dir=str(tmp_path), target=str(TARGETS / f"{name}.json"))
     assert not outcome.error and not outcome.on_cpu()

@@ -55,23 +55,27 @@ void SetGroup(const GpuInfo& gpu, KernelDesc* desc) {
     }
   }
   // Lanes of a wave idle where its group is beyond the grid. Another size is worth a text of its
-  // own where it starts an eighth fewer groups of more than fill the GPU. Deep groups read more
-  // weights than flat ones, which therefore come first.
+  // own where it starts a tenth fewer groups of more than fill the GPU. Deep groups read more
+  // weights than flat ones: of those that start about the fewest the flattest is taken.
   const auto groups = [&](int x, int y, int z) {
     return int64_t{CeilDiv(desc->grid[0], x)} * CeilDiv(desc->grid[1], y) *
            CeilDiv(desc->grid[2], z);
   };
-  int64_t fewest = groups(group[0], group[1], group[2]);
+  const int64_t plain = groups(group[0], group[1], group[2]);
+  int64_t fewest = plain;
   const auto most = [&](int axis, int items) {
     return std::min({items, desc->grid[axis], gpu.max_work_group[axis]});
   };
-  const int deepest = fewest * wanted > gpu.enough_work_items ? most(2, wanted) : 0;
-  for (int z = 1; z <= deepest; ++z) {
-    for (int x = most(0, wanted / z); x > 0; --x) {
+  const int deepest = plain * wanted > gpu.enough_work_items ? most(2, wanted) : 0;
+  // The first time they are counted; the second time the flattest comes last.
+  for (int turn = 2 * deepest; turn > 0; --turn) {
+    const bool counts = turn > deepest;
+    const int z = counts ? turn - deepest : turn;
+    for (int x = 1; x <= most(0, wanted / z); ++x) {
       const int y = most(1, wanted / z / x);
-      if (groups(x, y, z) * 4 > fewest * 3) continue;
-      fewest = groups(x, y, z);
-      group[0] = x, group[1] = y, group[2] = z;
+      if (counts) fewest = std::min(fewest, groups(x, y, z));
+      else if (fewest * 10 <= plain * 9 && groups(x, y, z) * 16 <= fewest * 17)
+        group[0] = x, group[1] = y, group[2] = z;
     }
   }
   desc->Group(group[0], group[1], group[2]);
