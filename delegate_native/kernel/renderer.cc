@@ -184,26 +184,31 @@ void Renderer::DeclareConstant(size_t i) {
       ArgumentOf(is_behind ? desc_.constants[static_cast<size_t>(joined[0])].name : constant.name,
                  view, false, constant.CellOf(StoresHalf(dialect_.precision)), constant.width,
                  /*slices=*/false, /*read=*/true);
-  std::string index = "I";
+  std::string begin;
   if (is_behind) {
     int64_t before = 0;
     for (auto j = joined.begin(); j != at; ++j)
       before += desc_.constants[static_cast<size_t>(*j)].floats / 4;
-    index = "(I) + " + constant.name + "_first";
-    DeclareInt(constant.name + "_first", static_cast<int>(before));
+    begin = constant.name + "_first";
+    DeclareInt(begin, static_cast<int>(before));
   } else {
     AddArgument(RenderedArg::Kind::kConstant, i, view, arg);
   }
   // Some drivers make no image of a part of a buffer.
   if (dialect_.language == Language::kOpenCl && view != View::kMemory) {
-    index = "(I) + " + constant.name + "_first";
-    DeclareNumber(constant.name + "_first", false);
+    begin = constant.name + "_first";
+    DeclareNumber(begin, false);
     RenderedArg first = out_.args.back();
     first.kind = RenderedArg::Kind::kFirstTexel;
     out_.args.push_back(first);
   }
+  const std::string index = begin.empty() ? "I" : "(I) + " + begin;
   Define(constant.name, "read_$t(I)", Fill(arg, arg.format.read, index.c_str()));
   DefineMedium(arg, constant.name, "read_medium_$t(I)", index.c_str());
+  if (!BodyUses("begin_" + constant.name)) return;
+  Define(constant.name, "begin_$t", begin.empty() ? "0" : begin);
+  Define(constant.name, "fetch_$t(I)", Fill(arg, arg.format.read, "I"));
+  DefineMedium(arg, constant.name, "fetch_medium_$t(I)", "I");
 }
 
 void Renderer::DeclareInt(const std::string& name, int value) {

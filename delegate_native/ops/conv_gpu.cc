@@ -70,13 +70,6 @@ Conv OnlyPart(Conv conv, const Part& part) {
   return conv;
 }
 
-// `slices`: of the source, that a work-item multiplies.
-HalfSums HalfSumsOf(const Conv& conv, int slices) {
-  const int row = conv.window.kernel_x * slices * 4, all = conv.window.kernel_y * row;
-  if (!conv.deep() && all <= kMostHalfProducts) return HalfSums::kAll;
-  return !conv.pointwise() && row <= 2 * kMostHalfProducts ? HalfSums::kOfRow : HalfSums::kOfSlices;
-}
-
 void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
@@ -89,9 +82,15 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
   const SerialTexts* const serial = CpuKernelsFor(*context.gpu).serial;
-  // Results that are quantised are those of the CPU's integers, and so exact.
-  if (context.computes_half() && !conv.bounds.round() && !serial)
-    tile.half = HalfSumsOf(conv, CeilDiv(part.count, 1 << tile.split_bits));
+  // Results that are quantised are those of the CPU's integers, and so exact. Of a source that is
+  // one slice floats cost no more: four products in half save as much as it takes to add them up.
+  const bool half = context.plan_computes_half() && !conv.bounds.round() && !serial;
+  tile.half = half && context.computes_half() && CeilDiv(part.count, 1 << tile.split_bits) > 1;
+  // A merged step that has no text for halfs would take what is rounded twice.
+  tile.stores_half = half && (tile.half || conv.plain);
+  // A store costs less than a test. No kernel reads an image that it writes, as a merged step would
+  // of a buffer that holds both.
+  tile.repeats = pixel && !serial && context.StorageOf(conv.out) == Storage::kImage2d;
   const bool is_some = part.slices == Slices::kByInputs;
   const Conv own = is_some || part.outs > 0 ? OnlyPart(conv, part) : conv;
   part.round = own.bounds.round();

@@ -12,9 +12,10 @@ namespace {
 std::string WriteSum(const QuadTile& t, const char* sum, const char* x, const char* slice,
                      bool scattered, const Part& part) {
   Text text("${add}write_${half:,medium_}dst($bounded, $place);");
-  text.Set("half", t.in_half());
+  text.Set("half", t.stores_half);
   text.Set("add", part.before >= 0 ? "$sum += read_before($place); " : "");
-  text.Set("bounded", Bounded(part.round, t.in_half() ? "to_medium($sum)" : "$sum", t.in_half()));
+  text.Set("bounded",
+           Bounded(part.round, t.stores_half ? "to_medium($sum)" : "$sum", t.stores_half));
   text.Set("place", scattered ? QUADRA_TEXT("($x) * step_x + first_x, y * step_y + first_y, "
                                             "b * dst_s + o + $slice")
                               : "$x, y, b * dst_s + o + $slice");
@@ -34,6 +35,9 @@ $each$if(k) }
 $end
 )");
 
+// Beyond the end of a row lies its last result again: the same number to the same place.
+constexpr const char* kWriteAll = QUADRA_TEXT("$for(i, pixels)\n$write\n$end\n");
+
 // `pixel`: the columns are x0, x1, …, and the last one of the grid again instead of those beyond.
 std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool pixel,
                       const SerialTexts* serial) {
@@ -49,7 +53,7 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
     text.Set("moves", QUADRA_TEXT("$for(i, pixels) $if(i) $for(k, slices) a${i-1}_$k = a$i_$k;\n"));
     return text.Set("write", WriteSum(t, "a0_$k", "x + j", "$k", scattered, part));
   }
-  text.Set("each", kWritePixels);
+  text.Set("each", t.repeats ? kWriteAll : kWritePixels);
   text.Set("exists", pixel ? "x$i > x${i-1}" : "x + $i < grid_w");
   return text.Set("write", WriteSum(t, "a$i_$k", pixel ? "x$i" : "x + $i", "$k", scattered, part));
 }
@@ -57,46 +61,50 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
 // Adds what the input slices at p + q$i and on, times the weights from `at` to `end`, give to the
 // sums. The pixels have one position along y and slices together: a register, and an addition less
 // in each trip, for each of them.
-// A GPU keeps the sums in registers, and one vector of weights at a time.
+// A GPU keeps the sums in registers, and the weights of one result at a time: a compiler that has
+// to bring them in an order of its own needs more registers or moves. `starts`: the sums begin
+// here.
 constexpr const char* kProducts = QUADRA_TEXT(R"(${read}p += slice;
-$for(n, 4*slices)
-w = read_${half:,medium_}weights(i + $n);
-$for(i, pixels) ${half:a,h}$i_${n%slices} += v$i.${n/slices:x,y,z,w} * w;
+$for(k, slices)
+$for(c, 4) w$c = fetch_${half:,medium_}weights(i + ${c*slices+k});
+$for(i, pixels) ${half:a,h}$i_$k ${starts:+=,=} v$i.x * w0;
+$for(c, 3)
+$for(i, pixels) ${half:a,h}$i_$k += v$i.${c:y,z,w} * w${c+1};
+$end
 $end
 )");
 constexpr const char* kSharedLoop = QUADRA_TEXT(
     "int end = at + run;\n"
     "for (int i = at + split * $step; i < end; i += splits * $step) {\n$products}\n");
 
-// Sums of a block in half.
-constexpr const char* kHalf = QUADRA_TEXT(
-    R"($for(i, pixels) $for(k, slices) medium4_t h$i_$k = to_medium(vec4(0.0f));
-${sums}$for(i, pixels) $for(k, slices) a$i_$k += to_float(h$i_$k);
-)");
+// Sums of a block in half, which begin with its first slice: there is no 0 to add to.
 constexpr const char* kHalfBlocks = QUADRA_TEXT(R"(int end = at + run;
 for (int j = at${split:, + split * $step}; j < end; j += ${split:,splits * }$block) {
-int stop = min(j + ${split:,splits * }$block, end);
-$half}
-)");
-constexpr const char* kHalfBlock =
-    QUADRA_TEXT("for (int i = j; i < stop; i += ${split:,splits * }$step) {\n$products}\n");
-
-std::string InHalf(const QuadTile& t, HalfSums which, const std::string& sums) {
-  if (t.half != which) return sums;
-  return Text(kHalf).Set("pixels", t.pixels).Set("slices", t.slices).Set("sums", sums);
+$for(i, pixels) $for(k, slices) medium4_t h$i_$k;
+{
+int i = j;
+$start}
+$for(n, more)
+if (j + ${split:,splits * }${n+1*step} < end) {
+int i = j + ${split:,splits * }${n+1*step};
+$products}
+$end
+$for(i, pixels) $for(k, slices) a$i_$k += to_float(h$i_$k);
 }
+)");
 
 std::string AddSlices(const QuadTile& t, const char* read, const SerialTexts* serial) {
   Text products(serial ? serial->products : kProducts);
-  products.Set("half", t.in_half()).Set("read", read);
+  products.Set("half", t.half).Set("read", read).Set("starts", false);
   products.Set("pixels", t.pixels).Set("slices", t.slices);
   products.Set("channels", t.channels > 0 ? t.channels : 4);
   const int step = 4 * t.slices;
-  if (t.half == HalfSums::kOfSlices) {
+  if (t.half) {
     Text blocks(kHalfBlocks);
-    blocks.Set("half", kHalf).Set("sums", kHalfBlock).Set("products", products);
+    blocks.Set("start", products.Set("starts", true).str());
+    blocks.Set("products", products.Set("starts", false).str());
     blocks.Set("split", t.split_bits > 0).Set("step", step);
-    blocks.Set("block", step * kMostHalfProducts / 4);
+    blocks.Set("block", step * kMostHalfProducts / 4).Set("more", kMostHalfProducts / 4 - 1);
     return blocks.Set("pixels", t.pixels).Set("slices", t.slices);
   }
   if (t.split_bits > 0) return Text(kSharedLoop).Set("step", step).Set("products", products);
@@ -143,7 +151,7 @@ std::string Rows(const QuadTile& t, const char* loop, const char* inside, const 
   tap.Set("pixels", t.pixels).Set("add", AddSlices(t, kReadInside, serial));
   Text body(kRow);
   body.Set("inside", inside).Set("row", row);
-  body.Set("taps", InHalf(t, HalfSums::kOfRow, Loop(loop, "kx", "0", "kx < kernel_x", 1, tap)));
+  body.Set("taps", Loop(loop, "kx", "0", "kx < kernel_x", 1, tap));
   return Loop(loop, "ky", "0", "ky < kernel_y", 1, body);
 }
 
@@ -181,8 +189,8 @@ $if(batch) int b = 0; int block = z;
 $if(!batch) int b = z / blocks; int block = z - b * blocks;
 int o = block * $slices${part:, + first_o};
 ${source}int run = ${sources:src_s,group_s,part_s} * ${4*slices};
-$if(pixel) int at = ${matrices:block,z} * run;
-$if(!pixel) int block_at = ${matrices:block,z} * run${deep:, * kernel_z} * kernel_y * kernel_x;
+$if(pixel) int at = ${matrices:block,z} * run${serial: + begin_weights,};
+$if(!pixel) int block_at = ${matrices:block,z} * run${deep:, * kernel_z} * kernel_y * kernel_x${serial: + begin_weights,};
 $if(deep)
 int item = b / grid_d;
 int first_sz = (b - item * grid_d) * stride_z - pad_z;
@@ -195,7 +203,7 @@ first += split;
 src_at slice = src_slice * splits;
 $end
 $if(!split) src_at slice = src_slice;
-$if(!serial) ${half:sum4_t,medium4_t} w;
+$if(!serial) $for(c, 4) ${half:sum4_t,medium4_t} w$c;
 $for(i, pixels) $for(k, slices) sum4_t a$i_$k = read_bias(o + $k);
 $if(split) $for(i, pixels) $for(k, slices) if (split > 0) { a$i_$k = vec4(0.0f); }
 $sums$writes)");
@@ -211,13 +219,13 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   text.Set("beyond",
            QUADRA_TEXT("x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes}"));
   text.Set("serial", serial != nullptr).Set("pixel", pixel).Set("deep", conv.deep());
-  text.Set("half", t.in_half()).Set("batch", conv.out.b == 1);
+  text.Set("half", t.half).Set("batch", conv.out.b == 1);
   text.Set("part", part.outs > 0).Set("matrices", conv.matrices > 1);
   text.Set("sources", static_cast<int>(part.slices));
   text.Set("source", part.slices == Slices::kOfGroups ? FindFirstSlice("o * 4")
                      : part.slices == Slices::kAll    ? "int first_s = 0;\n"
                                                       : "");
-  text.Set("sums", InHalf(t, HalfSums::kAll, Sums(t, conv, pixel, serial)));
+  text.Set("sums", Sums(t, conv, pixel, serial));
   return text.Set("writes", WriteSums(t, conv.scattered(), part, pixel, serial));
 }
 

@@ -55,13 +55,13 @@ struct Conv {
   int grid_h() const { return CeilDiv(out.h - first_y, step_y); }
 };
 
-// Where a plan computes in half, so many products are added in half, and of a row of a window twice
-// as many: each sum is off by at most 2^-11 of what it is so far, all of them by less than 0.2 %,
-// or 0.4 %, of the products' sizes together.
+// Where a plan computes in half, so many products are added in half, and of a depthwise
+// convolution's window or its row twice as many: each sum is off by at most 2^-11 of what it is so
+// far, all of them by less than 0.2 %, or 0.4 %, of the products' sizes together.
 constexpr int kMostHalfProducts = 8;
-// The products that are added in half before floats take over: all of a result, those of a row of
-// the window, or those of some slices.
-enum class HalfSums : uint8_t { kNone, kAll, kOfRow, kOfSlices };
+// The products of a depthwise convolution that are added in half before floats take over: all of a
+// result, or those of a row of the window.
+enum class HalfSums : uint8_t { kNone, kAll, kOfRow };
 
 // Whether the node's bias, input 2, is absent or has a value for each channel.
 Status CheckBias(const Graph& graph, const Node& node, int channels);

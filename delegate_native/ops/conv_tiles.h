@@ -12,11 +12,12 @@ namespace quadra {
 struct QuadTile {
   int pixels, slices;
   int split_bits = 0;
-  int channels = 0;  // of a source that is one slice, where the text is for as many (cpu/)
-  HalfSums half = HalfSums::kNone;
+  int channels = 0;          // of a source that is one slice, where the text is for as many (cpu/)
+  bool half = false;         // products, and sums of kMostHalfProducts
+  bool stores_half = false;  // and what is written
+  bool repeats = false;      // the last result of a row is written again for those beyond its end
 
   constexpr QuadTile(int p, int s) : pixels(p), slices(s) {}
-  bool in_half() const { return half != HalfSums::kNone; }
 };
 
 // For a grid of w x h results from so many slices. `pixel`: each is made from one pixel of the

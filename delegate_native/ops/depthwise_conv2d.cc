@@ -119,7 +119,7 @@ Text ForStrip(const Strip& strip, const char* text) {
 // The products of one row of the window: each column is read once and used. Columns outside
 // are read inside and dropped.
 constexpr const char* kRow =
-    QUADRA_TEXT(R"($for(k, taps) ${half:sum,medium}4_t w$k = read_${half:,medium_}weights(w + $k);
+    QUADRA_TEXT(R"($for(k, taps) ${half:sum,medium}4_t w$k = fetch_${half:,medium_}weights(w + $k);
 ${half:sum,medium}4_t v;
 $if(rows) $for(i, pixels) medium4_t h$i = to_medium(vec4(0.0f));
 ${columns}$if(rows) $for(i, pixels) a$i += to_float(h$i);
@@ -152,7 +152,7 @@ int sx = x * $stride - pad_x;
 int sy = y * stride_y - pad_y;
 int first = max(0, (${dilation-1} - sy) / $dilation);
 int last = min(kernel_y, (src_h - sy + ${dilation-1}) / $dilation);
-int w = (o * kernel_y + first) * $taps;
+int w = (o * kernel_y + first) * $taps + begin_weights;
 src_at row = at_src(0, sy + first * $dilation, z);
 src_at next_row = down_src($dilation);
 $for(i, pixels) ${all:sum,medium}4_t a$i = read_${all:,medium_}bias(o);
@@ -163,17 +163,19 @@ constexpr const char* kFindColumn =
 // The results. In a loop the text is there once.
 std::string WriteStrip(const Strip& strip, bool round, const SerialTexts* serial) {
   std::string sum = serial ? "a0" : "a$i";
-  if (strip.half == HalfSums::kOfRow) sum = "to_medium(" + sum + ")";
+  const bool half = strip.stores_half;
+  if (half && strip.half != HalfSums::kAll) sum = "to_medium(" + sum + ")";
   if (!serial) {
     Text write = ForStrip(strip, kWritePixels);
     write.Set("exists", "x + $i < dst_w")
-        .Set("write", "write_${half:,medium_}dst($bounded, x + $i, y, z);");
-    return write.Set("bounded", Bounded(round, sum, strip.in_half()));
+        .Set("write", half ? "write_medium_dst($bounded, x + $i, y, z);"
+                           : "write_dst($bounded, x + $i, y, z);");
+    return write.Set("bounded", Bounded(round, sum, half));
   }
   Text write = ForStrip(strip, serial->writes);
-  write.Set("width", "dst_w").Set("results", "write_${half:,medium_}dst($bounded, x + j, y, z);\n");
+  write.Set("width", "dst_w").Set("results", "write_dst($bounded, x + j, y, z);\n");
   write.Set("moves", QUADRA_TEXT("$for(i, pixels) $if(i) a${i-1} = a$i;\n"));
-  return write.Set("bounded", Bounded(round, sum, strip.in_half()));
+  return write.Set("bounded", Bounded(round, sum, /*in_half=*/false));
 }
 
 std::string StripBody(const Strip& strip, bool one_item, bool round, const SerialTexts* serial) {
@@ -210,19 +212,23 @@ Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window, HalfS
 }
 
 void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Window& window,
-                      int multiplier, bool round, KernelDesc* kernel) {
+                      int multiplier, bool round, bool plain, KernelDesc* kernel) {
   constexpr int kMostTaps = 16;  // of a row: all of them are in the text
   kernel->trips = int64_t{window.kernel_y} * (window.kernel_x + 1);
   const int slices = out.slices() * out.b;
   const GpuInfo& gpu = *context.gpu;
   const int products = window.kernel_y * window.kernel_x;
-  const HalfSums half = round || !context.computes_half() ? HalfSums::kNone
-                        : products <= kMostHalfProducts   ? HalfSums::kAll
-                                                          : HalfSums::kOfRow;
-  const Strip strip = StripFor(gpu, out, window, half);
+  const SerialTexts* const serial = CpuKernelsFor(gpu).serial;
+  const bool may_be_half = !round && !serial;
+  const HalfSums half = !may_be_half || !context.computes_half() ? HalfSums::kNone
+                        : products <= kMostHalfProducts          ? HalfSums::kAll
+                                                                 : HalfSums::kOfRow;
+  Strip strip = StripFor(gpu, out, window, half);
+  // As of other convolutions (conv_gpu.cc).
+  strip.stores_half = may_be_half && context.plan_computes_half() && (strip.in_half() || plain);
   const bool in_strips = multiplier == 1 && strip.taps <= kMostTaps;
-  kernel->body = in_strips ? StripBody(strip, out.b == 1, round, CpuKernelsFor(gpu).serial)
-                           : Body(multiplier > 1, round);
+  kernel->body =
+      in_strips ? StripBody(strip, out.b == 1, round, serial) : Body(multiplier > 1, round);
   kernel->Grid(CeilDiv(out.w, in_strips ? strip.pixels : 1), out.h, slices);
   SetGroup(gpu, kernel);
 }
@@ -258,7 +264,8 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   AddConvNumbers(conv, &kernel);
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
   if (!by_columns) {
-    MakeGpuDepthwise(context, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
+    MakeGpuDepthwise(context, conv.out, conv.window, multiplier, conv.bounds.round(), conv.plain,
+                     &kernel);
   }
   return Status();
 }

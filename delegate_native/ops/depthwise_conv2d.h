@@ -12,7 +12,8 @@ namespace quadra {
 // the dilation along y, is in the text.
 struct Strip {
   int pixels, taps, stride, dilation, dilation_y;
-  HalfSums half;  // of all products, or of a row
+  HalfSums half;             // of all products, or of a row
+  bool stores_half = false;  // what is written
 
   bool in_half() const { return half != HalfSums::kNone; }
   int Column(int pixel, int tap) const { return pixel * stride + tap * dilation; }
