@@ -95,3 +95,10 @@ def test_bounds_are_selected(quadra, tmp_path, precision):
     )  # lanes are chosen one by one
     assert "bounded" in text and " ? low : " not in prelude and " ? least : " not in prelude
     assert "select(v, " in prelude
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_channels_that_a_source_does_not_have_are_not_multiplied(quadra, tmp_path, channels):
+    text = the_convolution(texts(quadra, tmp_path, "adreno-640", convolution(channels, kernel=3)))
+    products = re.findall(r"a0_0 \+= v0\.(\w)", text)
+    assert products == list("xyzw"[:channels])

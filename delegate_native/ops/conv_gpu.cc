@@ -88,6 +88,8 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   tile.half = half && context.computes_half() && CeilDiv(part.count, 1 << tile.split_bits) > 1;
   // A merged step that has no text for halfs would take what is rounded twice.
   tile.stores_half = half && (tile.half || conv.plain);
+  // A picture's fourth channel is no number: it is left out.
+  if (!serial && conv.in.c < 4 && conv.groups == 1) tile.channels = conv.in.c;
   // A store costs less than a test. No kernel reads an image that it writes, as a merged step would
   // of a buffer that holds both.
   tile.repeats = pixel && !serial && context.StorageOf(conv.out) == Storage::kImage2d;

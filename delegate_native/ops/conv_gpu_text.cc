@@ -66,9 +66,9 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
 // here.
 constexpr const char* kProducts = QUADRA_TEXT(R"(${read}p += slice;
 $for(k, slices)
-$for(c, 4) w$c = fetch_${half:,medium_}weights(i + ${c*slices+k});
+$for(c, channels) w$c = fetch_${half:,medium_}weights(i + ${c*slices+k});
 $for(i, pixels) ${half:a,h}$i_$k ${starts:+=,=} v$i.x * w0;
-$for(c, 3)
+$for(c, channels-1)
 $for(i, pixels) ${half:a,h}$i_$k += v$i.${c:y,z,w} * w${c+1};
 $end
 $end

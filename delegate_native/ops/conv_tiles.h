@@ -12,7 +12,7 @@ namespace quadra {
 struct QuadTile {
   int pixels, slices;
   int split_bits = 0;
-  int channels = 0;          // of a source that is one slice, where the text is for as many (cpu/)
+  int channels = 0;          // of a source that is one slice, where the text is for as many
   bool half = false;         // products, and sums of kMostHalfProducts
   bool stores_half = false;  // and what is written
   bool repeats = false;      // the last result of a row is written again for those beyond its end
