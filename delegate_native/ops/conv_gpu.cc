@@ -90,9 +90,11 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   tile.stores_half = half && (tile.half || conv.plain);
   // A picture's fourth channel is no number: it is left out.
   if (!serial && conv.in.c < 4 && conv.groups == 1) tile.channels = conv.in.c;
-  // A store costs less than a test. No kernel reads an image that it writes, as a merged step would
-  // of a buffer that holds both.
-  tile.repeats = pixel && !serial && context.StorageOf(conv.out) == Storage::kImage2d;
+  // A store costs less than a test. What is added may lie in the same buffer as the result, where
+  // it must not be read after that is written; images hold one of them.
+  tile.repeats =
+      pixel && !serial &&
+      (context.StorageOf(conv.out) == Storage::kImage2d || (conv.plain && part.before < 0));
   const bool is_some = part.slices == Slices::kByInputs;
   const Conv own = is_some || part.outs > 0 ? OnlyPart(conv, part) : conv;
   part.round = own.bounds.round();

@@ -66,6 +66,9 @@ def _tiles():
         for size in (1, 3):
             name = f"{size}x{size}_{width}_wide_to_{channels}"
             yield _case(name, (1, 2, width, 6), (channels, size, size, 6), activation="RELU6")
+    # Channels that the source's only slice does not have are left out.
+    for inputs in (1, 2, 3):
+        yield _case(f"3x3_25_wide_of_{inputs}", (1, 2, 25, inputs), (14, 3, 3, inputs), activation="RELU6")
 
 
 def _splits():
@@ -173,6 +176,8 @@ CASES = [
     _case("larger_1x1", (1, 14, 13, 32), (48, 1, 1, 32), activation="RELU6"),
     _case("larger_3x3", (1, 19, 18, 16), (32, 3, 3, 16), stride=(2, 2)),
     *_tiles(),
+    # Its last tile goes beyond the end of a row, and adds what may lie where it writes.
+    _residual("1x1_25_wide_residual", (1, 2, 25, 8), (8, 1, 1, 8)),
     # So much work that llvmpipe's tiles are of four slices (ops/conv_tiles.cc).
     _case("1x1_much_work", (1, 18, 18, 64), (508, 1, 1, 64), activation="RELU6"),
     _case("1x1_much_work_batch_2", (2, 18, 20, 60), (512, 1, 1, 60)),
