@@ -203,3 +203,20 @@ def test_few_lanes_idle(quadra, tmp_path, name, size):
         )  # a wave for each group
         assert math.prod(dispatch.local) <= 64
         assert math.prod(dispatch.grid) > 0.8 * started, (dispatch.name, dispatch.grid, dispatch.local)
+
+
+@pytest.mark.parametrize("name", ["adreno-640", "adreno-740-gles", "mali-g76-gles"])
+def test_kernels_of_one_text_share_groups(quadra, tmp_path, name):
+    """Each group is a program of its own, which a phone compiles: one for planes of many sizes, where about as few lanes idle."""
+    m = Model()
+    weights = np.random.default_rng(4).normal(size=(96, 1, 1, 32)).astype(np.float32)
+    for size in (112, 56, 33, 28):
+        m.output(m.conv2d(m.input((1, size, size, 32)), weights, np.zeros(96, np.float32)))
+    outcome = quadra.run(m.bytes(), backend="null", dump_dir=str(tmp_path), target=str(TARGETS / f"{name}.json"))
+    assert not outcome.error and not outcome.on_cpu()
+    [path] = tmp_path.rglob("plan.quadra")
+    plan = checked_plan.checked(plan_view.decode(path.read_bytes(), str(path)), str(path))
+    found = [dispatch for dispatch in plan.dispatches if dispatch.name.endswith("conv2d")]
+    assert len(found) == 4 and len({dispatch.entry for dispatch in found}) <= 2
+    started = sum(math.prod(all_ // own for all_, own in zip(one.global_, one.local)) * 64 for one in found)
+    assert sum(math.prod(one.grid) for one in found) > 0.85 * started

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "delegate_native/plan/share_groups.h"
+
 namespace quadra {
 namespace {
 
@@ -49,6 +51,7 @@ Status MakeGraphKernels(const KernelContext& context, const Graph& graph, GraphK
     if (is_plain && AddKernels(plain, graph, i, made).ok()) continue;
     QUADRA_RETURN_IF_ERROR(AddKernels(context, graph, i, made));
   }
+  ShareGroups(*context.gpu, &made->kernels);
   return Status();
 }
 
