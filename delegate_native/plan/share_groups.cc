@@ -26,7 +26,8 @@ std::vector<Size> SizesFor(const GpuInfo& gpu) {
   return sizes;
 }
 
-// What the waves of its groups execute, about: a text's length times the iterations of its loops.
+// About as much as the waves of its groups execute: the length of the text times the iterations of
+// its loops.
 double WorkOf(const KernelDesc& kernel, const Size& size) {
   const double groups = double{1} * CeilDiv(kernel.grid[0], size.x) *
                         CeilDiv(kernel.grid[1], size.y) * CeilDiv(kernel.grid[2], size.z);
