@@ -142,6 +142,7 @@ Outcome Worker::Inputs() {
     const Json* files = one.Find("arrays");
     const Json* name = one.Find("name");
     if (!files || !name) return Outcome::Misuse("read " + path, "an input lacks a field", kSame);
+    paths.reserve(files->items.size());
     for (const Json& file : files->items) paths.push_back(arguments_.store + "/" + file.string);
     QUADRA_RETURN_IF_FAILED(ReadArrays(paths, &arrays));
     QUADRA_RETURN_IF_FAILED(RunInput(name->string, arrays, anew->boolean));
