@@ -139,7 +139,9 @@ const WeightsAt* ListOf(const uint8_t* file, const Header& header, size_t* count
   *count = static_cast<size_t>(header.weights_bytes) / sizeof(WeightsAt);
   uint64_t rest = 0, end = 0;
   for (const WeightsAt* at = list; at != list + *count; ++at) {
-    if (at->offset < end || at->size == 0 || at->size > kMostPart || at->offset > kMostPart) {
+    // Where it begins decides how the plan is aligned.
+    if (at->offset < end || at->size == 0 || at->size > kMostPart || at->offset > kMostPart ||
+        at->offset % PlanBytes::kAlignment != 0) {
       return nullptr;
     }
     rest += at->offset - end;

@@ -3,7 +3,8 @@
 //
 // Half of the mutations are of one part, whose hashes are then made to fit, so that what is behind
 // them is reached: FlatBuffers' verifier, and the checks of plan and binaries. What these let pass
-// is walked through as backends walk through it, under the sanitizers.
+// is walked through as backends walk through it, under the sanitizers. One file of weights lies
+// beside it, which lists of weights may name.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 #include "delegate_native/base/content_hash.h"
 #include "delegate_native/cache/cache_file.h"
+#include "delegate_native/cache/weights_file.h"
 #include "delegate_native/plan/check_plan.h"
 #include "delegate_native/plan/plan_generated.h"
 
@@ -136,6 +138,11 @@ void Walk(const fb::Plan& plan, const fb::Binaries& binaries) {
   }
   for (const fb::ProgramBinary* binary : *binaries.programs()) {
     if (binary->bytes() && binary->bytes()->size() > 0) last_byte = *(binary->bytes()->end() - 1);
+    if (!binary->kernels()) continue;
+    for (const fb::Kernel* kernel : *binary->kernels()) {
+      Require(kernel->entry() != nullptr, "a kernel without a name");
+      last_byte = static_cast<uint8_t>(kernel->entry()->c_str()[kernel->entry()->size()]);
+    }
   }
 }
 
@@ -148,11 +155,27 @@ const std::string& Path() {
   return path;
 }
 
-void Write(const uint8_t* data, size_t size) {
-  const int file = open(Path().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+// What is in the file of weights: a page, and a part of one.
+Bytes Content() {
+  Bytes content(4096 + 100);
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<uint8_t>(i * 7);
+  return content;
+}
+
+WeightsAt Named(uint64_t offset) {
+  const Bytes content = Content();
+  uint64_t hash[2];
+  Hash(content.data(), content.size(), hash);
+  return {offset, content.size(), hash[0], hash[1]};
+}
+
+std::string PathOfContent() { return PathOfWeights(Path(), Named(0)); }
+
+void Write(const std::string& path, const uint8_t* data, size_t size) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   const bool written = file >= 0 && write(file, data, size) == static_cast<ssize_t>(size);
   if (!written || close(file) != 0) {
-    perror(Path().c_str());
+    perror(path.c_str());
     _exit(1);
   }
 }
@@ -161,12 +184,17 @@ void Write(const uint8_t* data, size_t size) {
 }  // namespace quadra
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  return atexit([] { unlink(quadra::Path().c_str()); });
+  const quadra::Bytes content = quadra::Content();
+  quadra::Write(quadra::PathOfContent(), content.data(), content.size());
+  return atexit([] {
+    unlink(quadra::Path().c_str());
+    unlink(quadra::PathOfContent().c_str());
+  });
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace quadra;
-  Write(data, size);
+  Write(Path(), data, size);
   // The reader knows the key that it wants: that of the file, wherever it has one.
   Header header = {};
   memcpy(&header, data, std::min(size, sizeof(header)));
@@ -196,6 +224,11 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
   const size_t before = part.size();
   part.resize(before + std::min<size_t>(64, most > size ? most - size : 0));
   part.resize(part.empty() ? 0 : LLVMFuzzerMutate(part.data(), before, part.size()));
+  if (chosen == 2 && seed / 16 % 2 == 0) {
+    const WeightsAt at = Named(seed / 32 % (parts[2].size() + 1));
+    parts[1].assign(reinterpret_cast<const uint8_t*>(&at),
+                    reinterpret_cast<const uint8_t*>(&at + 1));
+  }
   const Bytes file = Join(header, parts);
   if (file.size() > most) return LLVMFuzzerMutate(data, size, most);
   memcpy(data, file.data(), file.size());

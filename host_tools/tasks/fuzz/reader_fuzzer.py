@@ -24,6 +24,8 @@ _SOURCES = (
     "delegate_native/plan/check_plan.cc",
     "delegate_native/base/*.cc",
 )
+# The library's texts are symbols, which are defined apart.
+_PACK_TEXTS, _UNPACKS = "bazel/pack_texts.py", "unpack_texts.cc"
 _SCHEMA = "delegate_native/plan/plan.fbs"
 _FLAGS = (
     *("-std=c++17", "-O1", "-g", "-fno-exceptions", "-fno-rtti", "-DFLATBUFFERS_MAX_ALIGNMENT=65536"),
@@ -79,7 +81,14 @@ def _target(root: Path, show: Show) -> Iterator[Path]:
         headers = Path(name) / "delegate_native" / "plan"
         headers.mkdir(parents=True)
         child_process.run(["flatc", "--cpp", "-o", headers, root / _SCHEMA], timeout_s=60)
-        sources = [root / _TARGET, *(path for pattern in _SOURCES for path in sorted(root.glob(pattern)))]
+        found = [path for pattern in _SOURCES for path in sorted(root.glob(pattern)) if path.name != _UNPACKS]
+        texts = Path(name) / "texts.S"
+        headers_too = [path.with_suffix(".h") for path in found if path.with_suffix(".h").exists()]
+        packed = child_process.run(
+            ["python3", settings.ROOT / _PACK_TEXTS, "--plain", *found, *headers_too, root / _TARGET], timeout_s=60
+        )
+        texts.write_text(packed.stdout)
+        sources = [root / _TARGET, *found, texts]
         child_process.run([compiler, *_FLAGS, f"-I{root}", f"-I{name}", *sources, "-o", target], timeout_s=600)
         yield target
 
