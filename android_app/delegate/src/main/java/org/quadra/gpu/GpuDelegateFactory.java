@@ -256,8 +256,8 @@ public class GpuDelegateFactory implements DelegateFactory {
     }
 
     /**
-     * Inputs that stay on the GPU, where the output that is made of them takes their place, by parts
-     * of their names: "kv_cache_" for a decoder's caches, "h_in=h_out".
+     * Inputs that stay on the GPU, where the output that is made of them takes their place, by
+     * parts of their names: "kv_cache_" for a decoder's caches, "h_in=h_out".
      */
     public Options setStates(String names) {
       return set("states", names);
