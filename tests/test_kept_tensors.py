@@ -89,8 +89,9 @@ def test_kernels_and_their_memory_are_those_of_the_usual_plan(backend, quadra, t
     ]
     assert of_kernels[0] == of_kernels[1]
     after = {tensor["last_use"] for tensor in with_copies["tensors"] if tensor["copy_of"]}
-    entries = [d["entry"] for i, d in enumerate(with_copies["dispatches"]) if i not in after]
-    assert entries == [d["entry"] for d in usual["dispatches"]]
+    # Without the hash of the text: kernels of one text share groups, and copies are more of them.
+    entries = [d["entry"].rsplit("_", 1)[0] for i, d in enumerate(with_copies["dispatches"]) if i not in after]
+    assert entries == [d["entry"].rsplit("_", 1)[0] for d in usual["dispatches"]]
     assert after and not any(tensor["copy_of"] for tensor in usual["tensors"])
 
 

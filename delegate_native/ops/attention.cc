@@ -322,8 +322,15 @@ class Attention {
         out_(graph.shape(node.outputs[0])),
         list_(*list) {}
 
+  // The result and all operands are one kernel's: OpenGL ES promises four buffers.
+  bool FitsOneKernel() const {
+    const GpuInfo& gpu = *context_.gpu;
+    const int tensors = static_cast<int>(node_.inputs.size()) + 1;
+    return gpu.api != Api::kGles || tensors <= gpu.max_storage_blocks;
+  }
+
   void Add() {
-    const Tile tile = TileOf(*context_.gpu, sizes_);
+    const Tile tile = FitsOneKernel() ? TileOf(*context_.gpu, sizes_) : Tile();
     const int64_t trips = Trips(tile);
     if (tile.quads > 0 && trips <= context_.gpu->most_trips()) return AddTiles(tile, trips);
     rows_ = Rows() < 3 ? Rows() : 4;

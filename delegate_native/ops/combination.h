@@ -9,7 +9,7 @@ namespace quadra {
 
 enum class Combination : int8_t { kSecond, kAdd, kMultiply, kMaximum, kMinimum };
 
-// What subgraph `index` does: nothing but to return its second input, or one node. Others are
+// Reads subgraph `index`: it returns its second input, or has one node. Others are
 // refused.
 Status ReadCombination(const Importer& importer, int index, Combination* combination);
 

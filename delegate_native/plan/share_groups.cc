@@ -66,7 +66,7 @@ void ShareAmong(const std::vector<Size>& sizes, double worth,
     double least = before - worth;
     for (const Size& size : sizes) {
       const double work = WorkWith(kernels, so_far, size);
-      if (work <= least) least = work, best = &size;
+      if (work < least) least = work, best = &size;
     }
     if (!best) return;
     before = least;
