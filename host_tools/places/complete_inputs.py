@@ -4,7 +4,7 @@ batch (inputs_on_phone), elsewhere each as a run of one inference at that place.
 import shutil
 import time
 
-from host_tools.base.errors import DeviceError, QuadraError
+from host_tools.base.errors import DeviceError, QuadraError, RunFailed
 from host_tools.places import further_inputs, inputs_on_phone
 from host_tools.places.on_phone import Phone
 from host_tools.places.on_phone_shell import PhoneShell
@@ -47,6 +47,14 @@ def _by_one_process(folder: RunFolder, place: Phone | PhoneShell, show: Show) ->
             if not error.retry or there <= before:
                 raise
             time.sleep(_PAUSE_S)
+        else:
+            if not any(_is_there(folder, name) for name in missing):
+                came_back = f"the process ended without outputs; {there + 1} of {len(wanted) + 1} inputs were computed"
+                raise RunFailed(
+                    f"run many inputs on {place.name}",
+                    came_back,
+                    "the same command again; log.txt in the run folder has what was said",
+                )
         before = there
 
 

@@ -4,7 +4,7 @@ shell. What a device that is lost had done is kept."""
 import numpy as np
 import pytest
 
-from host_tools.base.errors import DeviceLost
+from host_tools.base.errors import DeviceLost, RunFailed
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places import inputs_on_phone
 from host_tools.places.on_phone import Phone
@@ -146,6 +146,16 @@ def test_a_device_that_stays_away_leaves_a_run_with_what_it_had_done(phone, part
         model_runs.run_and_judge(asked(model, many(tmp_path / "many", model), phone.serial, "shell"), place)
     assert sorted(path.name for path in (met.value.kept / "set").iterdir()) == ["00001", "00002"]
     assert len(RunFolder(met.value.kept).read(schema.OverInputs).names) == 3, "judged as far as they are there"
+
+
+def test_a_process_that_leaves_nothing_ends_the_run(phone, parts, model, tmp_path, monkeypatch):
+    """It would be asked again without an end."""
+    seen = modes(monkeypatch)
+    monkeypatch.setattr(inputs_on_phone.InShell, "_bring", lambda self: None)
+    place = PhoneShell(Device(phone.serial, virtual=True), parts[2], runner=parts[0])
+    with pytest.raises(RunFailed, match=r"1 of 5 inputs"):
+        model_runs.run_and_judge(asked(model, many(tmp_path / "many", model), phone.serial, "shell"), place)
+    assert seen == ["run", "inputs"]
 
 
 def test_a_model_with_a_state_begins_anew_with_each_input(phone, parts, tmp_path, monkeypatch):
