@@ -19,13 +19,13 @@ POOL = {"size": {1: 3, 2: 2}, "pads": {1: (1, 1)}}
 
 
 def model(
-    op="ADD", shape=SHAPE, first=None, computation=None, dtype="float32", subgraph=1, fields=None, **how
+    op="ADD", shape=SHAPE, first=None, computation=None, dtype="float32", subgraph=1, fields=None, axes=6, **how
 ) -> bytes:
     """Windows, and RELU of what they give: a node that runs on the GPU wherever the windows do."""
     m = Model()
     x = m.input(shape, dtype, **(fields or {}))
     begin = np.array(FIRST[op] if first is None else first, dtype)
-    y = Windows(shape, **(how or POOL)).node(m, x, begin, subgraph, **(fields or {}))
+    y = Windows(shape[:axes], **(how or POOL)).node(m, x, begin, subgraph, **(fields or {}))
     m.output(y, *([m.unary("RELU", y)] if dtype == "float32" else []))
     return m.bytes(computation or body(op, dtype))
 
@@ -98,6 +98,7 @@ REFUSED = {
     "a window of nothing": ({"size": {1: 0}}, "window of axis 1 is 0"),
     "padding without an end": ({"size": {}, "pads": {1: (2**40, 0)}}, "padding of axis 2"),
     "a window that does not fit": ({"size": {1: 9}}, "do not fit"),
+    "nine axes": ({"shape": (1,) * 9, "size": {1: 1}, "axes": 8}, "has rank 9"),
     "integers with a scale": (
         {"dtype": "int8", "fields": {"scale": 0.5, "zero_point": 3}}, "integers with a scale"
     ),

@@ -24,11 +24,13 @@ bool IsComposite(const ModelNodes::Entry& entry) {
   return entry.registration->builtin_code == kTfLiteBuiltinStablehloComposite;
 }
 
-// Whether the import of a node reads another subgraph.
+const Op* OpOf(const ModelNodes::Entry& entry) {
+  return FindOpFor(entry.registration->builtin_code, entry.registration->custom_name);
+}
+
+// Whether the import of a node reads another subgraph: loops and branches are no ops.
 bool ReadsSubgraph(const ModelNodes::Entry& entry) {
-  const int builtin = entry.registration->builtin_code;
-  return IsComposite(entry) || builtin == kTfLiteBuiltinStablehloScatter ||
-         builtin == kTfLiteBuiltinStablehloReduceWindow;
+  return SubgraphsOf(entry).count > 0 && OpOf(entry);
 }
 
 void AddParams(const ModelNodes::Entry& entry, ContentHash* hash) {
@@ -42,8 +44,7 @@ void AddParams(const ModelNodes::Entry& entry, ContentHash* hash) {
     hash->Add(params->attributes, params->attributes ? params->attributes_size : 0);
     return;
   }
-  const TfLiteRegistration& registration = *entry.registration;
-  const Op* op = FindOpFor(registration.builtin_code, registration.custom_name);
+  const Op* op = OpOf(entry);
   hash->Add(node.builtin_data, op && node.builtin_data ? op->params_bytes : 0);
 }
 

@@ -322,13 +322,6 @@ class Attention {
         out_(graph.shape(node.outputs[0])),
         list_(*list) {}
 
-  // The result and all operands are one kernel's: OpenGL ES promises four buffers.
-  bool FitsOneKernel() const {
-    const GpuInfo& gpu = *context_.gpu;
-    const int tensors = static_cast<int>(node_.inputs.size()) + 1;
-    return gpu.api != Api::kGles || tensors <= gpu.max_storage_blocks;
-  }
-
   void Add() {
     const Tile tile = FitsOneKernel() ? TileOf(*context_.gpu, sizes_) : Tile();
     const int64_t trips = Trips(tile);
@@ -341,6 +334,13 @@ class Attention {
  private:
   int Rows() const { return sizes_.shared * sizes_.rows; }
   int Tiles() const { return CeilDiv(Rows(), rows_); }
+
+  // The result and all operands are one kernel's: OpenGL ES promises four buffers.
+  bool FitsOneKernel() const {
+    const GpuInfo& gpu = *context_.gpu;
+    const int tensors = static_cast<int>(node_.inputs.size()) + 1;
+    return gpu.api != Api::kGles || tensors <= gpu.max_storage_blocks;
+  }
 
   int64_t Trips(const Tile& tile) const {
     if (tile.quads == 0) return 0;

@@ -6,7 +6,6 @@
 #include "delegate_native/ops/combination.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
-#include "delegate_native/tflite/quantization.h"
 
 namespace quadra {
 namespace {
@@ -56,18 +55,15 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
   const TfLiteStablehloReduceWindowParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  if (IsQuantized(importer->InputTensor(0))) {
-    return Unsupported("'%s' holds integers with a scale, which the CPU takes as plain integers",
-                       NameOf(importer->InputTensor(0)));
-  }
+  QUADRA_RETURN_IF_ERROR(importer->CheckUnscaled(0));
   Combination combination;
   QUADRA_RETURN_IF_ERROR(ReadCombination(*importer, params->body_subgraph_index, &combination));
   if (combination == Combination::kSecond) return Unsupported("its computation does nothing");
-  Attributes attributes;
-  attributes.SetInt("combines", static_cast<int>(combination));
-  QUADRA_RETURN_IF_ERROR(SetWindows(*params, importer->InputRank(0), &attributes));
   std::vector<ValueId> values(1);
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[0], kFloats | kInts));
+  Attributes attributes;  // of an operand, whose axes are no more than the lists have room for
+  attributes.SetInt("combines", static_cast<int>(combination));
+  QUADRA_RETURN_IF_ERROR(SetWindows(*params, importer->InputRank(0), &attributes));
   if (combination == Combination::kMaximum || combination == Combination::kMinimum) {
     values.emplace_back();
     QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[1], kFloats | kInts));
@@ -177,13 +173,12 @@ made = num_with_lane(made, i, ${ints:float(all.x),all.x});
 write_dst(made, x, y, s);
 )");
 
-void AddNumbers(const char* axis, const Slide& slide, int size, KernelDesc* desc) {
+void AddNumbers(const char* axis, const Slide& slide, KernelDesc* desc) {
   const std::string name = std::string("_") + axis;
   desc->Int("count" + name, slide.count);
   desc->Int("stride" + name, slide.stride);
   desc->Int("dilation" + name, slide.dilation);
   desc->Int("before" + name, slide.before);
-  desc->Int("size" + name, size);
   desc->trips *= slide.count;
 }
 
@@ -219,8 +214,10 @@ void AddAlongPlanes(const KernelContext& context, const Node& node, const Value&
     Text loop(kLoop);
     loop.Set("axis", name).Set("at", places[axis - kFirstAxis]).Set("stands", slide.stands());
     loops = loop.Set("inner", loops);
-    if (!slide.stands()) inside += Text(kInside).Set("axis", name).str();
-    AddNumbers(name, slide, in.shape.axis(axis), &desc);
+    desc.Int(std::string("size_") + name, in.shape.axis(axis));
+    if (slide.stands()) continue;
+    inside += Text(kInside).Set("axis", name).str();
+    AddNumbers(name, slide, &desc);
   }
   loops = Text(loops.c_str()).Set("inside", inside).str();
   desc.Int("to_b", out.axis(0));
@@ -246,7 +243,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     AddAlongPlanes(context, node, in, from, between, list);
   }
   KernelDesc& desc = AddStep(node, from, node.outputs[0], list);
-  AddNumbers("c", channels, in.shape.c, &desc);
+  AddNumbers("c", channels, &desc);
   desc.trips *= 4;
   LoopOverResults(context, out, "", Filled(kChannels, node, !IsFloat(in.element), "").c_str(),
                   &desc);

@@ -12,7 +12,6 @@
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/tflite/importer.h"
-#include "delegate_native/tflite/quantization.h"
 #include "delegate_native/tflite/tensor_info.h"
 
 namespace quadra {
@@ -94,21 +93,11 @@ bool ComesByVectors(const Attributes& attributes, int updates_rank) {
   return true;
 }
 
-// Numbers that the CPU puts, adds or multiplies as they are.
-Status CheckNumbers(const Importer& importer) {
-  for (int input : {0, 2}) {
-    if (!importer.HasInput(input) || !IsQuantized(importer.InputTensor(input))) continue;
-    return Unsupported("'%s' holds integers with a scale, which the CPU takes as plain integers",
-                       NameOf(importer.InputTensor(input)));
-  }
-  return Status();
-}
-
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
   const TfLiteStablehloScatterParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  QUADRA_RETURN_IF_ERROR(CheckNumbers(*importer));
+  for (int input : {0, 2}) QUADRA_RETURN_IF_ERROR(importer->CheckUnscaled(input));
   Combination combination;
   QUADRA_RETURN_IF_ERROR(
       ReadCombination(*importer, params->update_computation_subgraph_index, &combination));

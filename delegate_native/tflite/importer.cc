@@ -198,6 +198,12 @@ Status Importer::Grid(const TfLiteTensor& tensor, TfLiteType type, std::vector<f
   return Status();
 }
 
+Status Importer::CheckUnscaled(int input) const {
+  if (!HasInput(input) || !IsQuantized(InputTensor(input))) return Status();
+  return Unsupported("'%s' holds integers with a scale, which the CPU takes as plain integers",
+                     NameOf(InputTensor(input)));
+}
+
 Status Importer::CheckAlike(const std::vector<ValueId>& values) const {
   const Value& first = graph()->value(values[0]);
   for (ValueId id : values) {

@@ -83,6 +83,9 @@ class Importer : public NodeReader {
   // The floats that a tensor of integers of the type can hold: 1 / scale, scale, and the least and
   // the largest in scales.
   Status Grid(const TfLiteTensor& tensor, TfLiteType type, std::vector<float>* grid) const;
+  // Fails where an input, if it is there, has integers with a scale: the CPU's kernel takes them as
+  // they are, whatever they stand for.
+  Status CheckUnscaled(int input) const;
   // Fails unless all are of one element.
   Status CheckAlike(const std::vector<ValueId>& values) const;
 
