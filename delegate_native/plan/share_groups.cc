@@ -66,7 +66,7 @@ void ShareAmong(const std::vector<Size>& sizes, double worth,
     double least = before - worth;
     for (const Size& size : sizes) {
       const double work = WorkWith(kernels, so_far, size);
-      if (work < least) least = work, best = &size;
+      if (work <= least) least = work, best = &size;  // the flattest of equal ones
     }
     if (!best) return;
     before = least;
@@ -98,7 +98,7 @@ void ShareGroups(const GpuInfo& gpu, std::vector<KernelDesc>* kernels) {
     left.erase(left.begin(), others);
     const bool differ = std::any_of(alike.begin(), alike.end(),
                                     [&](KernelDesc* one) { return !HaveOneGroup(*first, *one); });
-    if (differ) ShareAmong(sizes, all * kWorth, alike);
+    if (differ && all > 0) ShareAmong(sizes, all * kWorth, alike);
   }
 }
 

@@ -120,7 +120,7 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
         Is("how long Quadra alone runs on after the measurement, inference after inference: `sustained.json`; 0: not"),
     ] = 0
     warm_up: Annotated[Count, Is("inferences of each runner before the timed ones")] = 2
-    delay_ms: Annotated[Count, Is("how long each timed inference is waited with, as an app does between frames")] = 0
+    delay_ms: Annotated[Count, Is("the pause before each timed inference, as an app has between frames")] = 0
     cpus: Annotated[
         Text, Is("the processor cores that it may use, `4-7` or `0,2` (place `host`, route `shell`); empty: all")
     ] = ""

@@ -106,7 +106,7 @@ def test_in_the_app_one_process_computes_all(android, model, tmp_path, adb, monk
         expect_right(judged)
         assert seen == ["run", "inputs"]
         starts = sorted(at for of in judged.folder.json("timings.json")["starts_ns"].values() for at in of)
-        assert len(starts) == 6 and min(np.diff(starts)) >= 25e6, "each was waited with"
+        assert len(starts) == 6 and min(np.diff(starts)) >= 25e6, "each comes after the pause"
     finally:
         registry.stop("many")
 
