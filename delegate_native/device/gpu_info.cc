@@ -80,6 +80,7 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Flag("shares_sums", &info->shares_sums);
   v->Flag("one_program", &info->one_program);
   v->Flag("separate_buffers", &info->separate_buffers);
+  v->Flag("whole_buffers", &info->whole_buffers);
   v->Flag("shares_host_memory", &info->shares_host_memory);
 }
 

@@ -76,6 +76,7 @@ struct GpuInfo {
   bool shares_sums = true;          // groups of work-items may share sums (ops/split_sums.h)
   bool one_program = false;         // all kernels in one program
   bool separate_buffers = false;    // a buffer per tensor: lets a memory checker see overruns
+  bool whole_buffers = false;       // tensors share buffers one after another, not parts of one
   bool shares_host_memory = false;  // kernels work on the caller's memory: nothing is copied
   // Workarounds by symptom (device/quirks.h): those that apply, and those switched by the file.
   std::vector<std::pair<std::string, bool>> quirks;

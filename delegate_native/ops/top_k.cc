@@ -34,7 +34,9 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Each round finds the largest of those behind the one that was found last. Of a group each
-// work-item takes every $step-th slice, and all compare what they found.
+// work-item takes every $step-th slice, and all compare what they found. The number is read again
+// from its place: where NVIDIA's compiler of GLSL ES makes a half of a float in shared memory, it
+// takes the lower bits.
 constexpr const char* kPixel = QUADRA_TEXT(R"($if(group)
 int x = GLOBAL_Y, y = GLOBAL_Z % dst_h, s = GLOBAL_Z / dst_h;
 $end
@@ -59,7 +61,7 @@ $if(group)
 found[LOCAL_X] = vec4(best, float(best_at), 0.0f, 0.0f);
 GROUP_BARRIER();
 for (int i = 0; i < $step; ++i) {
-float n = found[i].x;
+sum_t n = found[i].x;
 int at = int(found[i].y);
 if (at >= 0 && (best_at < 0 || n > best || (n == best && at < best_at))) { best = n; best_at = at; }
 }
@@ -67,7 +69,8 @@ GROUP_BARRIER();
 $end
 last = best;
 last_at = best_at;
-v = num_with_lane(v, k, ${places:best,best_at});
+$if(again) v = num_with_lane(v, k, best_at < 0 ? best : lane(read_src(x, y, s * src_s + best_at / 4), best_at % 4));
+$if(!again) v = num_with_lane(v, k, ${places:best,best_at});
 }
 $if(group) if (LOCAL_X == 0)
 write_dst(v, x, y, s * dst_s + j);
@@ -91,8 +94,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.trips = int64_t{out.c} * in.shape.c;
   Text text(kPixel);
   text.Set("group", group).Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
-  text.Set("ints", is_int).Set("one", is_int ? "int" : "float");
-  const std::string body = text.Set("places", node.attributes.Int("places", 0));
+  text.Set("ints", is_int).Set("one", is_int ? "int" : "sum_t");
+  const int places = node.attributes.Int("places", 0);
+  const std::string body = text.Set("places", places).Set("again", group && !places);
   if (group) {
     desc.trips = int64_t{out.c} * (in.shape.slices() / kGroup + kGroup);
     desc.shared.push_back({"found", "sum4_t", kGroup});

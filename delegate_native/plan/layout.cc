@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "delegate_native/base/content_hash.h"
@@ -131,23 +132,25 @@ Status Layout::PlaceActivations() {
   }
   if (placed.empty()) return Status();
   const MemoryLayout memory = PlaceBySize(lifetimes, std::max(gpu_.buffer_alignment_bytes, 64));
-  // One arena as long as the device allows a buffer so large; else a buffer for each tensor.
-  const bool separate = gpu_.separate_buffers || memory.bytes > gpu_.max_buffer_bytes;
-  if (!separate)
-    buffers_.push_back(
-        {fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, Cell::kFloat, false, {}});
-  const int arena = static_cast<int>(buffers_.size()) - 1;
+  // One arena as long as the device allows a buffer so large, and its parts are not slow.
+  const bool is_arena =
+      !gpu_.separate_buffers && !gpu_.whole_buffers && memory.bytes <= gpu_.max_buffer_bytes;
+  std::vector<int> buffer_of(placed.size());
+  if (gpu_.separate_buffers) std::iota(buffer_of.begin(), buffer_of.end(), 0);
+  else if (!is_arena) buffer_of = ShareObjects(lifetimes);
+  const size_t first = buffers_.size();
   for (size_t i = 0; i < placed.size(); ++i) {
-    const uint64_t bytes = static_cast<uint64_t>(placed[i]->bytes);
-    if (separate) {
-      buffers_.push_back({fb::BufferKind_Arena, bytes, 0, 0, Cell::kFloat, false, {}});
-      placed[i]->region = AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
-      activation_bytes_ += bytes;
-    } else {
-      placed[i]->region = AddRegion(arena, static_cast<uint64_t>(memory.offsets[i]), bytes);
+    const int buffer = static_cast<int>(first) + buffer_of[i];
+    while (buffers_.size() <= static_cast<size_t>(buffer)) {
+      buffers_.push_back({fb::BufferKind_Arena, 0, 0, 0, Cell::kFloat, false, {}});
     }
+    const uint64_t offset = is_arena ? static_cast<uint64_t>(memory.offsets[i]) : 0;
+    const uint64_t bytes = static_cast<uint64_t>(placed[i]->bytes);
+    uint64_t& room = buffers_[static_cast<size_t>(buffer)].bytes;
+    room = std::max(room, is_arena ? static_cast<uint64_t>(memory.bytes) : bytes);
+    placed[i]->region = AddRegion(buffer, offset, bytes);
   }
-  if (!separate) activation_bytes_ += static_cast<uint64_t>(memory.bytes);
+  for (size_t i = first; i < buffers_.size(); ++i) activation_bytes_ += buffers_[i].bytes;
   lower_bound_ += static_cast<uint64_t>(memory.lower_bound);
   return Status();
 }

@@ -22,21 +22,25 @@ int64_t LowerBound(const std::vector<Lifetime>& lifetimes, int64_t alignment) {
   return most;
 }
 
-}  // namespace
-
-MemoryLayout PlaceBySize(const std::vector<Lifetime>& lifetimes, int64_t alignment) {
-  MemoryLayout layout;
-  layout.offsets.assign(lifetimes.size(), 0);
-  layout.lower_bound = LowerBound(lifetimes, alignment);
-  std::vector<size_t> order;  // largest first
+std::vector<size_t> LargestFirst(const std::vector<Lifetime>& lifetimes) {
+  std::vector<size_t> order;
   for (size_t i = 0; i < lifetimes.size(); ++i) {
     const auto is_larger = [&](size_t a, size_t b) {
       return lifetimes[a].bytes > lifetimes[b].bytes;
     };
     order.insert(std::upper_bound(order.begin(), order.end(), i, is_larger), i);
   }
+  return order;
+}
+
+}  // namespace
+
+MemoryLayout PlaceBySize(const std::vector<Lifetime>& lifetimes, int64_t alignment) {
+  MemoryLayout layout;
+  layout.offsets.assign(lifetimes.size(), 0);
+  layout.lower_bound = LowerBound(lifetimes, alignment);
   std::vector<size_t> placed;  // by offset
-  for (size_t i : order) {
+  for (size_t i : LargestFirst(lifetimes)) {
     const int64_t bytes = AlignUp(lifetimes[i].bytes, alignment);
     int64_t at = 0, best = -1, best_gap = 0;
     for (size_t j : placed) {
@@ -74,6 +78,17 @@ std::vector<int> ShareEqualObjects(const std::vector<Lifetime>& lifetimes,
     }
     members[static_cast<size_t>(object_of[i])].push_back(i);
   }
+  return object_of;
+}
+
+std::vector<int> ShareObjects(const std::vector<Lifetime>& lifetimes) {
+  const std::vector<size_t> order = LargestFirst(lifetimes);
+  std::vector<Lifetime> ordered;
+  for (size_t i : order) ordered.push_back(lifetimes[i]);
+  const std::vector<int> objects =
+      ShareEqualObjects(ordered, std::vector<int64_t>(lifetimes.size(), 0));
+  std::vector<int> object_of(lifetimes.size());
+  for (size_t i = 0; i < order.size(); ++i) object_of[order[i]] = objects[i];
   return object_of;
 }
 

@@ -28,6 +28,9 @@ MemoryLayout PlaceBySize(const std::vector<Lifetime>& lifetimes, int64_t alignme
 std::vector<int> ShareEqualObjects(const std::vector<Lifetime>& lifetimes,
                                    const std::vector<int64_t>& shapes);
 
+// Whole buffers, each as large as its largest tensor: a buffer's index for each tensor.
+std::vector<int> ShareObjects(const std::vector<Lifetime>& lifetimes);
+
 }  // namespace quadra
 
 #endif  // QUADRA_PLAN_MEMORY_PLANNER_H_

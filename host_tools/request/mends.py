@@ -12,7 +12,8 @@ from host_tools.record.case_set import BACKENDS, STORAGES, Column
 DECISIONS = (
     "storage", "vector_width", "vector_registers", "enough_work_items", "winograd_channels", "winograd_tiles",
     "trips_per_second", "reads_buffers_as_images", "flat_group", "has_timer_queries", "compiles_at_dispatch",
-    "flush_every", "shares_sums", "one_program", "separate_buffers", "shares_host_memory",
+    "flush_every", "shares_sums", "one_program", "separate_buffers", "whole_buffers",
+    "shares_host_memory",
 )  # fmt: skip
 _STORAGE_WORDS = {"buffer": "buffer", "image": "image2d"}
 _NEVER = 1 << 20
@@ -42,6 +43,7 @@ _TABLE = (
     Mend("no memory shared in a group", target={"local_memory_bytes": 0}),
     Mend("no Winograd", target={"winograd_channels": _NEVER}),
     Mend("a buffer for each tensor", target={"separate_buffers": True}),
+    Mend("whole buffers instead of parts", target={"whole_buffers": True}),
     Mend("storage blocks instead of images of buffers", target={"reads_buffers_as_images": False}),
     Mend("self_check", options={"self_check": "1"}, may_use_cpu=True),
 )

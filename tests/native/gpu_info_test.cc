@@ -235,7 +235,8 @@ std::string FactsOf(const std::string& text) {
                              "vector_registers|enough_work_items|winograd_channels|winograd_tiles|"
                              "trips_per_second|reads_buffers_as_images|flat_group|"
                              "has_timer_queries|compiles_at_dispatch|flush_every|shares_sums|"
-                             "one_program|separate_buffers|shares_host_memory|why)\": [^\n]*");
+                             "one_program|separate_buffers|whole_buffers|"
+                             "shares_host_memory|why)\": [^\n]*");
   const std::string facts = std::regex_replace(text, decisions, "");
   return std::regex_replace(facts, std::regex(R"(,(\s*\}))"), "$1");
 }
@@ -265,6 +266,8 @@ TEST(Quirks, AreShownAndCanBeSwitched) {
   const GpuInfo off =
       Parsed("{" + oclgrind + R"(, "quirks": {"memory_checker_sees_whole_buffers": false}})");
   EXPECT_FALSE(off.separate_buffers);
+  EXPECT_TRUE(Parsed(R"({"vendor": "nvidia"})").whole_buffers);
+  EXPECT_FALSE(Parsed(R"({"vendor": "nvidia", "api": "gles"})").whole_buffers);
   const GpuInfo on = Parsed(R"({"quirks": {"compiler_starts_slowly": true}})");
   EXPECT_TRUE(on.one_program);
   EXPECT_FALSE(Parsed("{}").one_program);

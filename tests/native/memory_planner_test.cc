@@ -83,5 +83,24 @@ TEST(ShareEqualObjects, AChainOfEqualsNeedsTwo) {
   EXPECT_EQ(ShareEqualObjects(chain, {7, 7, 7, 7}), (std::vector<int>{0, 1, 0, 1}));
 }
 
+TEST(ShareObjects, SmallTensorsUseTheBuffersOfLargeOnes) {
+  const std::vector<Lifetime> chain = {{1, 0, 1}, {9, 1, 2}, {5, 2, 3}, {3, 3, 4}};
+  EXPECT_EQ(ShareObjects(chain), (std::vector<int>{1, 0, 1, 0}));
+}
+
+TEST(ShareObjects, NoTwoOfABufferMeet) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    const std::vector<Lifetime> lifetimes = RandomLifetimes(&random);
+    const std::vector<int> objects = ShareObjects(lifetimes);
+    ASSERT_EQ(objects.size(), lifetimes.size());
+    for (size_t i = 0; i < objects.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        ASSERT_TRUE(objects[i] != objects[j] || !Meet(lifetimes[i], lifetimes[j]));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace quadra

@@ -77,10 +77,10 @@ Status ClPlanMemory::MakeImage(const fb::Buffer& buffer, Memory* made) {
   return Status();
 }
 
-// Nothing for a region that is its whole buffer: the buffer serves.
+// Nothing for a region at the begin of its buffer: the buffer serves.
 Status ClPlanMemory::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) {
   const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
-  if (buffer.kind() == fb::BufferKind_Image || region.bytes() == buffer.bytes()) return Status();
+  if (buffer.kind() == fb::BufferKind_Image || region.offset() == 0) return Status();
   const cl_buffer_region bounds = {static_cast<size_t>(region.offset()),
                                    static_cast<size_t>(region.bytes())};
   cl_int code = CL_SUCCESS;

@@ -64,7 +64,7 @@ NUMBERS = ("max_work_group_size", "local_memory_bytes", "max_buffer_bytes", "buf
            "trips_per_second", "flat_group", "flush_every")  # fmt: skip
 LISTS = {"max_work_group": 3, "max_image2d": 2, "max_groups": 3}
 FLAGS = ("supports_fp16", "reads_buffers_as_images", "has_timer_queries", "shares_sums", "one_program",
-         "separate_buffers", "shares_host_memory", "compiles_at_dispatch")  # fmt: skip
+         "separate_buffers", "whole_buffers", "shares_host_memory", "compiles_at_dispatch")  # fmt: skip
 WORDS = ("name", "why", "vendor", "api", "opencl_version", "device_name", "driver", "api_version", "storage")
 OTHERS = ("extensions", "quirks")
 QUIRKS = ("compiler_starts_slowly", "storage_blocks_are_read_slowly", "lanes_lie_along_x_only", "half_arithmetic_is_emulated",
