@@ -13,6 +13,8 @@
 // DRIVER_FAULTS_MISCOMPILES: FROM=TO, the optimiser takes one function for another.
 // DRIVER_FAULTS_VERSION: a letter that the driver's version begins with.
 // DRIVER_FAULTS_NAME: what the device calls its vendor and itself.
+// DRIVER_FAULTS_IMAGES: PoCL makes images over buffers, whose rows and beginnings are multiples of
+// so many pixels; "N parts", it refuses them over parts of buffers; "N all", over any.
 // DRIVER_FAULTS_TIMES: what a kernel takes follows from its group alone (NsOf).
 #include <dlfcn.h>
 #include <string.h>
@@ -352,7 +354,7 @@ struct Part {
   }
 };
 std::vector<Part> parts;  // in the order in which they were made
-long inner_parts = 0, early_parts = 0;
+long inner_parts = 0, early_parts = 0, images_in_parts = 0;
 
 void NotePart(cl_mem object, cl_mem buffer, const void* region) {
   const auto& bounds = *static_cast<const cl_buffer_region*>(region);
@@ -361,6 +363,17 @@ void NotePart(cl_mem object, cl_mem buffer, const void* region) {
   const auto holds = [&](const Part& part) { return part.Holds(made); };
   inner_parts += std::any_of(parts.begin(), parts.end(), holds);
   parts.push_back(made);
+}
+
+// It lies in that part.
+void NoteImage(cl_mem image, cl_mem part) {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].object != part) continue;
+    parts.push_back({image, parts[i].buffer, parts[i].begin, parts[i].end});
+    ++images_in_parts;
+    return;
+  }
 }
 
 void NoteRelease(cl_mem object) {
@@ -403,6 +416,69 @@ std::string WithMistake(const std::string& options) {
   const bool optimises = options.find("-cl-opt-disable") == std::string::npos;
   return options + " -DMISTAKEN=" +
          (optimises ? std::string(mistake + size + 1) : std::string(mistake, size));
+}
+
+// ---- images over buffers ----
+
+template <typename F>
+F NextOf(int id) {
+  return reinterpret_cast<F>(functions[id].next.load());
+}
+#define QUADRA_NEXT(name) NextOf<decltype(&::cl##name)>(kCl##name)
+
+struct ImagesSaid {
+  size_t pixels;  // 0: none are made
+  std::string refused;
+};
+ImagesSaid SaidOfImages() {
+  const char* said = getenv("DRIVER_FAULTS_IMAGES");
+  if (!said) return {};
+  char* rest = nullptr;
+  const size_t pixels = strtoul(said, &rest, 10);
+  return {pixels, *rest ? rest + 1 : rest};
+}
+
+size_t MemoryNumber(cl_mem memory, cl_mem_info what) {
+  size_t number = 0;
+  QUADRA_NEXT(GetMemObjectInfo)(memory, what, sizeof(number), &number, nullptr);
+  return number;
+}
+
+// Where PoCL, whose buffers lie in this process, has one.
+void* PlaceOf(cl_context context, cl_mem memory, size_t bytes) {
+  cl_device_id devices[8] = {};
+  cl_int code = CL_SUCCESS;
+  QUADRA_NEXT(GetContextInfo)(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, nullptr);
+  const cl_command_queue queue = QUADRA_NEXT(CreateCommandQueue)(context, devices[0], 0, &code);
+  void* place = QUADRA_NEXT(EnqueueMapBuffer)(queue, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                              bytes, 0, nullptr, nullptr, &code);
+  QUADRA_NEXT(EnqueueUnmapMemObject)(queue, memory, place, 0, nullptr, nullptr);
+  QUADRA_NEXT(Finish)(queue);
+  QUADRA_NEXT(ReleaseCommandQueue)(queue);
+  return place;
+}
+
+// An image over a buffer, which PoCL does not make, over its memory, which it does.
+cl_mem ImageOverBuffer(cl_context context, cl_mem_flags flags, const cl_image_format* format,
+                       cl_image_desc desc, cl_int* code) {
+  const ImagesSaid said = SaidOfImages();
+  const size_t texel = format->image_channel_data_type == CL_HALF_FLOAT ? 8 : 16;
+  const size_t step = said.pixels * texel;
+  const size_t bytes = desc.image_row_pitch * desc.image_height;
+  const size_t offset = MemoryNumber(desc.buffer, CL_MEM_OFFSET);
+  *code = CL_INVALID_IMAGE_DESCRIPTOR;
+  if (step == 0 || desc.image_row_pitch % step != 0 || offset % step != 0) return nullptr;
+  if (desc.image_row_pitch < desc.image_width * texel) return nullptr;
+  if (bytes > MemoryNumber(desc.buffer, CL_MEM_SIZE)) return nullptr;
+  *code = CL_INVALID_OPERATION;
+  if (said.refused == "all" || (said.refused == "parts" && offset > 0)) return nullptr;
+  const cl_mem over = desc.buffer;
+  void* place = PlaceOf(context, over, bytes);
+  desc.buffer = nullptr;
+  const cl_mem image =
+      QUADRA_NEXT(CreateImage)(context, flags | CL_MEM_USE_HOST_PTR, format, &desc, place, code);
+  if (image) NoteImage(image, over);
+  return image;
 }
 
 // ---- times by group ----
@@ -551,6 +627,12 @@ struct Wrapper<kId, R (*)(A...)> {
       char* text = static_cast<char*>(std::get<3>(Args(args...)));
       const char* version = getenv("DRIVER_FAULTS_VERSION");
       const cl_device_info what = std::get<1>(Args(args...));
+      const bool asks_pixels =
+          what == CL_DEVICE_IMAGE_PITCH_ALIGNMENT || what == CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT;
+      if (asks_pixels && text && SaidOfImages().pixels > 0) {
+        *reinterpret_cast<cl_uint*>(text) = static_cast<cl_uint>(SaidOfImages().pixels);
+        return CL_SUCCESS;
+      }
       if (what == CL_DEVICE_NAME || what == CL_DEVICE_VENDOR)
         return OwnName(code, text, std::get<2>(Args(args...)), std::get<4>(Args(args...)));
       if (text && version && std::get<1>(Args(args...)) == CL_DRIVER_VERSION) *text = *version;
@@ -597,6 +679,14 @@ struct Wrapper<kId, R (*)(A...)> {
       const cl_program made = std::apply(Real, all);
       NoteAskedGroup(made, text);
       return made;
+    }
+    if constexpr (kId == kClCreateImage) {
+      const Args all(args...);
+      const cl_image_desc& desc = *std::get<3>(all);
+      if (desc.image_type == CL_MEM_OBJECT_IMAGE2D && desc.buffer) {
+        return ImageOverBuffer(std::get<0>(all), std::get<1>(all), std::get<2>(all), desc,
+                               std::get<5>(all));
+      }
     }
     if constexpr (kId == kClGetKernelWorkGroupInfo) {
       const cl_int code = Real(args...);
@@ -734,14 +824,15 @@ QUADRA_EXPORT void QuadraFaultsBegin() {
   tried.clear();
   happened = false;
   parts.clear();
-  blind_finishes = inner_parts = early_parts = 0;
+  blind_finishes = inner_parts = early_parts = images_in_parts = 0;
 }
 
 // JSON: {"happened": whether the fault came, "calls": by function, "ways": by function, "live": by
 // kind, "groups": "KERNEL x y z" of all that were timed, "blind_finishes": how many clFinish came
 // when all commands of the queue had been flushed: there are drivers that do not wait then,
 // "inner_parts": how many parts of buffers were made inside others, "early_parts": how many were
-// released before one that was made later inside them: there are drivers that crash then}.
+// released before one that was made later inside them: there are drivers that crash then,
+// "images_in_parts": how many images were made over parts of buffers}.
 QUADRA_EXPORT const char* QuadraFaultsReport() {
   static std::string text;
   std::lock_guard<std::mutex> lock(mutex);
@@ -761,7 +852,8 @@ QUADRA_EXPORT const char* QuadraFaultsReport() {
          "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}, \"groups\": [" + groups +
          "], \"blind_finishes\": " + std::to_string(blind_finishes) +
          ", \"inner_parts\": " + std::to_string(inner_parts) +
-         ", \"early_parts\": " + std::to_string(early_parts) + "}";
+         ", \"early_parts\": " + std::to_string(early_parts) +
+         ", \"images_in_parts\": " + std::to_string(images_in_parts) + "}";
   return text.c_str();
 }
 

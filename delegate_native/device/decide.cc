@@ -176,6 +176,9 @@ void DecideTarget(GpuInfo* info) {
     if (most == 0) most = info->api == Api::kGles ? 65535 : INT32_MAX;
   }
   info->storage = Storage::kBuffer;
+  info->image_memory = info->api == Api::kOpenCl && info->makes_images_of_buffers()
+                           ? ImageMemory::kArena
+                           : ImageMemory::kOwn;
   info->has_timer_queries = info->Has("GL_EXT_disjoint_timer_query");
   for (const Vendor& vendor : kVendors) {
     if (info->vendor == "cpu" || !HoldsAny(words, vendor.words)) continue;
@@ -220,6 +223,10 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   target->supports_images = target->supports_images && device.supports_images;
   if (!target->supports_images) target->storage = Storage::kBuffer;
   lower(&target->max_image_buffer_width, device.max_image_buffer_width);
+  lower(&target->image_memory, device.image_memory);
+  const auto raise = [](int* alignment, int least) { *alignment = std::max(*alignment, least); };
+  raise(&target->image_pitch_alignment, device.image_pitch_alignment);
+  raise(&target->image_base_alignment, device.image_base_alignment);
   if (device.api != Api::kGles) {
     target->reads_buffers_as_images =
         target->reads_buffers_as_images && same_api && target->max_image_buffer_width > 0;

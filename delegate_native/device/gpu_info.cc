@@ -24,12 +24,14 @@ constexpr Range kImageRow = {0, int64_t{1} << 32};
 constexpr Range kLocalBytes = {0, 1 << 30};
 constexpr Range kBufferBytes = {1, int64_t{1} << 46};
 constexpr Range kAlignment = {1, 1 << 16, true};
+constexpr Range kPixels = {0, 1 << 12, true};
 constexpr Range kVectorWidth = {4, 16, true};
 constexpr Range kRegisters = {1, 1 << 10};
 constexpr Range kRate = {1 << 16, kNoLimit};
 
 int64_t Clamped(int64_t n, const Range& range) {
   n = std::min(std::max(n, range.least), range.most);
+  if (n == 0) return 0;
   int64_t power = 1;
   while (range.power_of_two && power < n) power *= 2;
   return range.power_of_two ? power : n;
@@ -54,6 +56,8 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Number("buffer_alignment_bytes", &info->buffer_alignment_bytes, kAlignment);
   v->Numbers("max_image2d", info->max_image2d, 2, kImageSide);
   v->Number("max_image_buffer_width", &info->max_image_buffer_width, kImageRow);
+  v->Number("image_pitch_alignment", &info->image_pitch_alignment, kPixels);
+  v->Number("image_base_alignment", &info->image_base_alignment, kPixels);
   v->Number("max_storage_blocks", &info->max_storage_blocks, kAtLeastOneUnit);
   v->Number("max_image_units", &info->max_image_units, kUnits);
   v->Number("max_output_resources", &info->max_output_resources, kAtLeastOneUnit);
@@ -66,6 +70,7 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
 template <typename Visitor>
 void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->StorageWord("storage", &info->storage);
+  v->ImageMemoryWord("image_memory", &info->image_memory);
   v->Number("vector_width", &info->vector_width, kVectorWidth);
   v->Number("vector_registers", &info->vector_registers, kRegisters);
   v->Number("enough_work_items", &info->enough_work_items, kItems);
@@ -86,6 +91,7 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
 
 // Words for the values of an enumeration, in their order.
 constexpr const char* kStorageWords[] = {"buffer", "image2d"};
+constexpr const char* kImageMemoryWords[] = {"own", "buffers", "arena"};
 constexpr const char* kApiWords[] = {"opencl", "gles"};
 
 class ReadVisitor {
@@ -138,6 +144,9 @@ class ReadVisitor {
   }
 
   void StorageWord(const char* key, Storage* storage) { Word(key, kStorageWords, storage); }
+  void ImageMemoryWord(const char* key, ImageMemory* memory) {
+    Word(key, kImageMemoryWords, memory);
+  }
   void ApiWord(const char* key, Api* api) { Word(key, kApiWords, api); }
 
   void Quirks(const char* key, std::vector<std::pair<std::string, bool>>* quirks) {
@@ -172,17 +181,20 @@ class ReadVisitor {
     status_ = Unsupported("key \"%s\" must be %s, and is %s", key, wanted, TypeName(got.type));
   }
 
-  template <typename Enum>
-  void Word(const char* key, const char* const (&words)[2], Enum* value) {
+  template <typename Enum, size_t kCount>
+  void Word(const char* key, const char* const (&words)[kCount], Enum* value) {
     const Json* json = Find(key, Json::Type::kString);
     if (!json) return;
-    for (int i = 0; i < 2; ++i) {
-      if (json->string != words[i]) continue;
-      *value = static_cast<Enum>(i);
-      return;
+    std::string known;
+    for (size_t i = 0; i < kCount; ++i) {
+      if (json->string == words[i]) {
+        *value = static_cast<Enum>(i);
+        return;
+      }
+      known += (i > 0 ? " or \"" : "\"") + std::string(words[i]) + "\"";
     }
-    status_ = Unsupported("key \"%s\" is \"%s\" instead of \"%s\" or \"%s\"", key,
-                          json->string.c_str(), words[0], words[1]);
+    status_ =
+        Unsupported("key \"%s\" is \"%s\" instead of %s", key, json->string.c_str(), known.c_str());
   }
 
   template <typename Integer>
@@ -215,6 +227,9 @@ class WriteVisitor {
   void Flag(const char* key, const bool* value) { json_.Key(key).Flag(*value); }
   void StorageWord(const char* key, const Storage* s) {
     json_.Key(key).Text(kStorageWords[static_cast<int>(*s)]);
+  }
+  void ImageMemoryWord(const char* key, const ImageMemory* memory) {
+    json_.Key(key).Text(kImageMemoryWords[static_cast<int>(*memory)]);
   }
   void ApiWord(const char* key, const Api* api) {
     json_.Key(key).Text(kApiWords[static_cast<int>(*api)]);
@@ -296,6 +311,12 @@ Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
   VisitDecisions(&reader, info);
   if (info->storage == Storage::kImage2d && !info->supports_images) {
     return Unsupported("key \"storage\" is \"image2d\", and \"max_image2d\" says: no images");
+  }
+  if (info->image_memory != ImageMemory::kOwn && !info->makes_images_of_buffers()) {
+    return Unsupported(
+        "key \"image_memory\" is \"%s\", and \"image_pitch_alignment\" and "
+        "\"image_base_alignment\" say: no images over buffers",
+        kImageMemoryWords[static_cast<int>(info->image_memory)]);
   }
   const int width = info->vector_width;  // a power of two from 4 to 16
   if (info->api == Api::kGles && width != 4) {

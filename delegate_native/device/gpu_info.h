@@ -19,6 +19,10 @@ enum class Api : uint8_t { kOpenCl, kGles };
 // Where activations live.
 enum class Storage : uint8_t { kBuffer, kImage2d };
 
+// Where activations lie that are images, the one that wants least of a driver first: objects of
+// their own; buffers that images of any size share one after another; parts of one buffer.
+enum class ImageMemory : uint8_t { kOwn, kBuffers, kArena };
+
 // In libraries for phones no target is a CPU.
 constexpr bool kHasCpuShapes = QUADRA_CPU_SHAPES;
 
@@ -42,6 +46,9 @@ struct GpuInfo {
   int buffer_alignment_bytes = 128;  // of a part of a buffer that a kernel sees as its argument
   int max_image2d[2] = {0, 0};       // 0: no images
   int64_t max_image_buffer_width = 0;
+  // OpenCL, in pixels: what rows of an image over a buffer, and its beginning there, are multiples
+  // of; 0: there are no such images.
+  int image_pitch_alignment = 0, image_base_alignment = 0;
   // Limits of one kernel, OpenGL ES only. The defaults are what version 3.1 promises.
   int max_storage_blocks = 4;    // buffers
   int max_image_units = 4;       // images that are written, buffers that are read as images
@@ -54,6 +61,7 @@ struct GpuInfo {
   // Decisions that follow from the device; a JSON file may state them.
   bool supports_images = false;
   Storage storage = Storage::kBuffer;
+  ImageMemory image_memory = ImageMemory::kOwn;  // at most
   int vector_width = 4;          // floats in one register: 4 on GPUs, 8 or 16 on CPUs
   int vector_registers = 16;     // how many such registers a kernel may count on
   int enough_work_items = 4096;  // fewer leave processors of a GPU idle
@@ -82,6 +90,9 @@ struct GpuInfo {
   std::vector<std::pair<std::string, bool>> quirks;
 
   bool Has(const char* extension) const;
+  bool makes_images_of_buffers() const {
+    return supports_images && image_pitch_alignment > 0 && image_base_alignment > 0;
+  }
   // CPU-shaped: wide vectors in registers instead of many small work-items. Only the folders with
   // kernels for CPUs (ops/cpu_kernels.h) ask this and the next; others ask for what follows from
   // it.

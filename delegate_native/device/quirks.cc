@@ -1,12 +1,30 @@
 #include "delegate_native/device/quirks.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 
 namespace quadra {
 namespace {
 
 bool Contains(const std::string& text, const char* word) {
   return text.find(word) != std::string::npos;
+}
+
+bool MakesWrongImagesOfParts(const GpuInfo& info) {
+  if (info.api != Api::kOpenCl) return false;
+  if (info.vendor == "nvidia") return true;
+  if (info.vendor == "imagination") return strtol(info.driver.c_str(), nullptr, 10) <= 23;
+  if (info.vendor != "arm") return false;
+  std::string names = info.device_name + " " + info.name;
+  for (char& letter : names) letter = static_cast<char>(tolower(letter));
+  if (Contains(names, "mali-t")) return true;
+  for (const char* old : {"g31", "g51", "g52", "g71", "g72", "g76"}) {
+    const size_t at = names.find(std::string("mali-") + old);
+    // Newer ones have three digits.
+    if (at != std::string::npos && !isdigit(static_cast<unsigned char>(names[at + 8]))) return true;
+  }
+  return false;
 }
 
 const bool* Switch(const GpuInfo& info, const char* symptom) {
@@ -33,6 +51,13 @@ const std::vector<Quirk>& Quirks() {
          return is_llvmpipe || info.vendor == "qualcomm";
        },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
+      // Published delegates make no image over a part of a buffer there: PowerVR's drivers up to
+      // 23,
+      // NVIDIA's, and Mali before Valhall, of which some give wrong numbers.
+      {"images_over_parts_of_buffers_are_wrong", MakesWrongImagesOfParts,
+       [](GpuInfo* info) {
+         info->image_memory = std::min(info->image_memory, ImageMemory::kBuffers);
+       }},
       // llvmpipe computes lanes along x together, and idle ones cost as much as busy ones.
       {"lanes_lie_along_x_only",
        [](const GpuInfo& info) { return Contains(info.device_name, "llvmpipe"); },

@@ -27,7 +27,8 @@ bool IsAligned(const void* data, size_t to) { return reinterpret_cast<uintptr_t>
 
 bool IsBuffer(const fb::Buffer& buffer) {
   switch (buffer.kind()) {
-    case fb::BufferKind_Image: return buffer.width() > 0 && buffer.height() > 0;
+    case fb::BufferKind_Image:
+      return buffer.width() > 0 && buffer.height() > 0 && buffer.cell() <= fb::Cell_Int;
     case fb::BufferKind_Constant:
       return buffer.data() && buffer.data()->size() == buffer.bytes() &&
              IsAligned(buffer.data()->data(), PlanBytes::kAlignment);
@@ -56,6 +57,9 @@ class Checker {
       return Unsupported("the regions of its plan are not aligned");
     }
     QUADRA_RETURN_IF_ERROR(Each("buffer", *plan_.buffers(), IsBuffer));
+    for (unsigned i = 0; i < plan_.buffers()->size(); ++i) {
+      if (!LiesInArena(i)) return Unsupported("image %u of its plan is not in its arena", i);
+    }
     QUADRA_RETURN_IF_ERROR(Each("program", *plan_.programs(), IsProgram));
     QUADRA_RETURN_IF_ERROR(Each("region", *plan_.regions(), [this](const fb::Region& region) {
       return Holds(region.buffer(), region.offset(), region.bytes());
@@ -78,6 +82,19 @@ class Checker {
       if (!is_right(*list.Get(i))) return Unsupported("%s %u of its plan is wrong", what, i);
     }
     return Status();
+  }
+
+  // Buffers with memory of their own do, too.
+  bool LiesInArena(unsigned index) const {
+    const fb::Buffer& image = *plan_.buffers()->Get(index);
+    if (image.lies_in() == 0) return true;
+    const bool is_after = image.lies_in() > 0 && static_cast<unsigned>(image.lies_in()) <= index;
+    if (!is_after || image.kind() != fb::BufferKind_Image) return false;
+    const fb::Buffer& arena = *plan_.buffers()->Get(static_cast<unsigned>(image.lies_in()) - 1);
+    const uint64_t pixel = image.cell() == fb::Cell_Half ? 8 : 16, row = image.row_bytes();
+    return arena.kind() == fb::BufferKind_Arena && row % pixel == 0 &&
+           row / pixel >= static_cast<uint64_t>(image.width()) &&
+           Covers(arena.bytes(), image.offset(), row * static_cast<uint64_t>(image.height()));
   }
 
   bool Holds(int index, uint64_t offset, uint64_t bytes) const {

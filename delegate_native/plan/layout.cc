@@ -23,6 +23,11 @@ int64_t BytesOf(const TensorLayout& layout) {
   return int64_t{s.b} * s.slices() * s.h * s.w * (layout.half() ? 8 : 16);
 }
 
+// Rows of pixels of an image: slices lie below each other.
+int64_t RowsOf(const TensorLayout& layout) {
+  return int64_t{layout.shape.b} * layout.shape.slices() * layout.shape.h;
+}
+
 uint64_t BytesOfConstant(const ConstantArg& constant) {
   return static_cast<uint64_t>(constant.floats) * (constant.half ? 2 : 4);
 }
@@ -82,8 +87,7 @@ Layout::Layout(const KernelContext& context, const Graph& graph, const std::vect
 
 Status Layout::Place(const std::vector<KernelDesc>& kernels) {
   FindLifetimes(kernels);
-  QUADRA_RETURN_IF_ERROR(PlaceActivations());
-  PlaceImages();
+  PlaceActivations();
   PlaceIo();
   PlaceConstants(kernels);
   // A FlatBuffer counts its bytes with 31 bits.
@@ -121,71 +125,163 @@ int Layout::AddRegion(int buffer, uint64_t offset, uint64_t bytes) {
   return static_cast<int>(regions_.size()) - 1;
 }
 
-// Activations in buffers share one arena.
-Status Layout::PlaceActivations() {
-  std::vector<Lifetime> lifetimes;
-  std::vector<PlacedTensor*> placed;
+Layout::Tensors Layout::Activations(Kind kind) {
+  Tensors found;
   for (PlacedTensor& tensor : tensors_) {
-    if (tensor.first < 0 || tensor.constant || tensor.layout.kind != Kind::kSlicesBuffer) continue;
-    lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
-    placed.push_back(&tensor);
+    if (tensor.first >= 0 && !tensor.constant && tensor.layout.kind == kind)
+      found.push_back(&tensor);
   }
-  if (placed.empty()) return Status();
-  const MemoryLayout memory = PlaceBySize(lifetimes, std::max(gpu_.buffer_alignment_bytes, 64));
-  // One arena as long as the device allows a buffer so large, and its parts are not slow.
-  const bool is_arena =
-      !gpu_.separate_buffers && !gpu_.whole_buffers && memory.bytes <= gpu_.max_buffer_bytes;
-  std::vector<int> buffer_of(placed.size());
-  if (gpu_.separate_buffers) std::iota(buffer_of.begin(), buffer_of.end(), 0);
-  else if (!is_arena) buffer_of = ShareObjects(lifetimes);
-  const size_t first = buffers_.size();
-  for (size_t i = 0; i < placed.size(); ++i) {
-    const int buffer = static_cast<int>(first) + buffer_of[i];
-    while (buffers_.size() <= static_cast<size_t>(buffer)) {
-      buffers_.push_back({fb::BufferKind_Arena, 0, 0, 0, Cell::kFloat, false, {}});
-    }
-    const uint64_t offset = is_arena ? static_cast<uint64_t>(memory.offsets[i]) : 0;
-    const uint64_t bytes = static_cast<uint64_t>(placed[i]->bytes);
-    uint64_t& room = buffers_[static_cast<size_t>(buffer)].bytes;
-    room = std::max(room, is_arena ? static_cast<uint64_t>(memory.bytes) : bytes);
-    placed[i]->region = AddRegion(buffer, offset, bytes);
-  }
-  for (size_t i = first; i < buffers_.size(); ++i) activation_bytes_ += buffers_[i].bytes;
-  lower_bound_ += static_cast<uint64_t>(memory.lower_bound);
-  return Status();
+  return found;
 }
 
-// Images are whole objects, shared by tensors of the same size.
-void Layout::PlaceImages() {
+// From one row of pixels to the next, over a buffer.
+uint32_t Layout::RowBytes(const PlacedTensor& image) const {
+  const int64_t pixels = AlignUp(image.layout.shape.w, std::max(1, gpu_.image_pitch_alignment));
+  return static_cast<uint32_t>(pixels * (image.layout.half() ? 8 : 16));
+}
+
+// Images have the rows that they have over a buffer.
+std::vector<Lifetime> Layout::LifetimesOf(const Tensors& buffers, const Tensors& images) const {
   std::vector<Lifetime> lifetimes;
-  std::vector<int64_t> shapes;
-  std::vector<PlacedTensor*> placed;
-  for (PlacedTensor& tensor : tensors_) {
-    if (tensor.first < 0 || tensor.layout.kind != Kind::kSlicesImage2d) continue;
-    const Shape& s = tensor.layout.shape;
-    lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
-    shapes.push_back((int64_t{s.w} << 32) | (int64_t{s.b} * s.slices() * s.h << 2) |
-                     static_cast<int>(tensor.layout.cell));
-    placed.push_back(&tensor);
+  for (const PlacedTensor* one : buffers) lifetimes.push_back({one->bytes, one->first, one->last});
+  for (const PlacedTensor* one : images) {
+    lifetimes.push_back({int64_t{RowBytes(*one)} * RowsOf(one->layout), one->first, one->last});
   }
-  if (placed.empty()) return;
-  const std::vector<int> objects = ShareEqualObjects(lifetimes, shapes);
+  return lifetimes;
+}
+
+int64_t Layout::ArenaAlignment(bool has_images) const {
+  constexpr int kPixelBytes = 16;
+  const int least = std::max(gpu_.buffer_alignment_bytes, 64);
+  return has_images ? std::max(least, gpu_.image_base_alignment * kPixelBytes) : least;
+}
+
+Layout::PlannedBuffer Layout::ImageOf(const PlacedTensor& tensor) {
+  PlannedBuffer image;
+  image.kind = fb::BufferKind_Image;
+  image.bytes = static_cast<uint64_t>(tensor.bytes);
+  image.width = tensor.layout.shape.w;
+  image.height = static_cast<int>(RowsOf(tensor.layout));
+  image.cell = tensor.layout.cell;
+  return image;
+}
+
+int Layout::AddBuffer(fb::BufferKind kind, int64_t bytes) {
+  PlannedBuffer buffer;
+  buffer.kind = kind;
+  buffer.bytes = static_cast<uint64_t>(bytes);
+  buffers_.push_back(std::move(buffer));
+  return static_cast<int>(buffers_.size()) - 1;
+}
+
+// Activations share one arena, images over parts of it, too, if the target makes such. Otherwise
+// images share buffers or, at equal size, objects. Rows that the driver wants longer than they are
+// may take more than all of that gains: whichever takes the fewest bytes.
+void Layout::PlaceActivations() {
+  const Tensors in_buffers = Activations(Kind::kSlicesBuffer);
+  const Tensors images = Activations(Kind::kSlicesImage2d);
+  const MemoryLayout arena = PlaceBySize(LifetimesOf(in_buffers, {}), ArenaAlignment(false));
+  std::vector<Lifetime> alone;
+  std::vector<int64_t> shapes;
+  for (const PlacedTensor* one : images) {
+    alone.push_back({one->bytes, one->first, one->last});
+    shapes.push_back((int64_t{one->layout.shape.w} << 32) | (RowsOf(one->layout) << 2) |
+                     static_cast<int>(one->layout.cell));
+  }
+  const std::vector<int> objects = ShareEqualObjects(alone, shapes);
+  int64_t fewest = arena.bytes;
+  for (size_t i = 0; i < images.size(); ++i) {
+    const auto first = std::find(objects.begin(), objects.end(), objects[i]) - objects.begin();
+    if (static_cast<size_t>(first) == i) fewest += images[i]->bytes;
+  }
+  const ImageMemory may =
+      images.empty() || gpu_.separate_buffers ? ImageMemory::kOwn : gpu_.image_memory;
+  if (may == ImageMemory::kArena && !gpu_.whole_buffers) {
+    const MemoryLayout all = PlaceBySize(LifetimesOf(in_buffers, images), ArenaAlignment(true));
+    if (all.bytes <= std::min(fewest, gpu_.max_buffer_bytes)) {
+      return PlaceInArena(in_buffers, images, all);
+    }
+  }
+  PlaceInArena(in_buffers, {}, arena);
+  const SharedObjects shared = ShareObjects(LifetimesOf({}, images));
+  int64_t bytes = arena.bytes;
+  for (int64_t one : shared.bytes) bytes += one;
+  if (may != ImageMemory::kOwn && bytes <= fewest) return PlaceInBuffers(images, shared);
+  PlaceAlone(images, objects);
+}
+
+// One arena as long as the device allows a buffer so large, and its parts are not slow; else whole
+// buffers, which tensors share.
+void Layout::PlaceInArena(const Tensors& buffers, const Tensors& images,
+                          const MemoryLayout& memory) {
+  if (memory.offsets.empty()) return;
+  const bool is_arena =
+      !gpu_.separate_buffers && !gpu_.whole_buffers && memory.bytes <= gpu_.max_buffer_bytes;
+  SharedObjects shared = {std::vector<int>(buffers.size()), {memory.bytes}};
+  if (gpu_.separate_buffers) {
+    std::iota(shared.objects.begin(), shared.objects.end(), 0);
+    shared.bytes.clear();
+    for (const PlacedTensor* one : buffers) shared.bytes.push_back(one->bytes);
+  } else if (!is_arena) {
+    shared = ShareObjects(LifetimesOf(buffers, {}));
+  }
+  const auto first = static_cast<int>(buffers_.size());
+  for (int64_t bytes : shared.bytes) {
+    AddBuffer(fb::BufferKind_Arena, bytes);
+    activation_bytes_ += static_cast<uint64_t>(bytes);
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const int64_t offset = is_arena ? memory.offsets[i] : 0;
+    buffers[i]->region = AddRegion(first + shared.objects[i], static_cast<uint64_t>(offset),
+                                   static_cast<uint64_t>(buffers[i]->bytes));
+  }
+  for (size_t i = 0; i < images.size(); ++i) {
+    PlaceOver(first, static_cast<uint64_t>(memory.offsets[buffers.size() + i]), images[i]);
+  }
+  lower_bound_ += static_cast<uint64_t>(memory.lower_bound);
+}
+
+void Layout::PlaceInBuffers(const Tensors& images, const SharedObjects& shared) {
+  std::vector<int> buffers;
+  for (int64_t bytes : shared.bytes) {
+    buffers.push_back(AddBuffer(fb::BufferKind_Arena, bytes));
+    activation_bytes_ += static_cast<uint64_t>(bytes);
+  }
+  for (size_t i = 0; i < images.size(); ++i) {
+    PlaceOver(buffers[static_cast<size_t>(shared.objects[i])], 0, images[i]);
+  }
+  lower_bound_ += static_cast<uint64_t>(PlaceBySize(LifetimesOf({}, images), 1).lower_bound);
+}
+
+// One object for all tensors of the same size at the same place.
+void Layout::PlaceOver(int buffer, uint64_t offset, PlacedTensor* image) {
+  PlannedBuffer made = ImageOf(*image);
+  made.lies_in = buffer;
+  made.offset = offset;
+  made.row_bytes = RowBytes(*image);
+  const auto is_same = [&](const PlannedBuffer& one) {
+    return one.lies_in == made.lies_in && one.offset == made.offset && one.width == made.width &&
+           one.height == made.height && one.cell == made.cell;
+  };
+  const auto known = std::find_if(buffers_.begin(), buffers_.end(), is_same);
+  const auto index = static_cast<int>(known - buffers_.begin());
+  if (known == buffers_.end()) buffers_.push_back(std::move(made));
+  image->region = AddRegion(index, 0, static_cast<uint64_t>(image->bytes));
+}
+
+// Whole objects, shared by tensors of the same size.
+void Layout::PlaceAlone(const Tensors& images, const std::vector<int>& objects) {
   const int first_buffer = static_cast<int>(buffers_.size());
-  for (size_t i = 0; i < placed.size(); ++i) {
+  for (size_t i = 0; i < images.size(); ++i) {
     const int buffer = first_buffer + objects[i];
     if (buffer == static_cast<int>(buffers_.size())) {
-      const Shape& s = placed[i]->layout.shape;
-      buffers_.push_back({fb::BufferKind_Image,
-                          static_cast<uint64_t>(placed[i]->bytes),
-                          s.w,
-                          s.b * s.slices() * s.h,
-                          placed[i]->layout.cell,
-                          false,
-                          {}});
-      activation_bytes_ += static_cast<uint64_t>(placed[i]->bytes);
+      buffers_.push_back(ImageOf(*images[i]));
+      activation_bytes_ += static_cast<uint64_t>(images[i]->bytes);
     }
-    placed[i]->region = AddRegion(buffer, 0, static_cast<uint64_t>(placed[i]->bytes));
+    images[i]->region = AddRegion(buffer, 0, static_cast<uint64_t>(images[i]->bytes));
   }
+  std::vector<Lifetime> lifetimes;
+  for (const PlacedTensor* one : images) lifetimes.push_back({one->bytes, one->first, one->last});
   lower_bound_ += static_cast<uint64_t>(PlaceBySize(lifetimes, 1).lower_bound);
 }
 
@@ -199,8 +295,7 @@ void Layout::PlaceIo() {
     }
     int buffer = copies;
     if (!tensor.copy_of || buffer < 0) {
-      buffer = static_cast<int>(buffers_.size());
-      buffers_.push_back({fb::BufferKind_Io, 0, 0, 0, Cell::kFloat, false, {}});
+      buffer = AddBuffer(fb::BufferKind_Io, 0);
     }
     if (tensor.copy_of) copies = buffer;
     const uint64_t bytes = static_cast<uint64_t>(AlignUp(tensor.bytes, 4));  // GLSL reads words
@@ -217,16 +312,16 @@ int Layout::AddConstantRegion(uint64_t bytes) {
   const int64_t alignment = std::max(gpu_.buffer_alignment_bytes, 64);
   constant_bytes_ += bytes;
   if (bytes >= kLarge) {
-    buffers_.push_back({fb::BufferKind_Constant, bytes, 0, 0, Cell::kFloat, true, {}});
-    return AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
+    const int buffer = AddBuffer(fb::BufferKind_Constant, static_cast<int64_t>(bytes));
+    buffers_.back().is_shared = true;
+    return AddRegion(buffer, 0, bytes);
   }
   const bool fresh = constant_buffer_ < 0 || gpu_.separate_buffers ||
                      buffers_[static_cast<size_t>(constant_buffer_)].bytes +
                              static_cast<uint64_t>(alignment) + bytes >
                          static_cast<uint64_t>(gpu_.max_buffer_bytes);
   if (fresh) {
-    constant_buffer_ = static_cast<int>(buffers_.size());
-    buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, Cell::kFloat, false, {}});
+    constant_buffer_ = AddBuffer(fb::BufferKind_Constant, 0);
   }
   PlannedBuffer& buffer = buffers_[static_cast<size_t>(constant_buffer_)];
   const uint64_t offset =
@@ -305,7 +400,8 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
     buffers.push_back(fb::CreateBuffer(*builder, buffer.kind, buffer.bytes, data, buffer.width,
                                        buffer.height, static_cast<fb::Cell>(buffer.cell),
                                        buffer.is_shared ? content.low() : 0,
-                                       buffer.is_shared ? content.high() : 0));
+                                       buffer.is_shared ? content.high() : 0, buffer.lies_in + 1,
+                                       buffer.offset, buffer.row_bytes));
   }
   return builder->CreateVector(buffers);
 }

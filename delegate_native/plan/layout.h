@@ -66,13 +66,27 @@ class Layout {
     Cell cell = Cell::kFloat;
     bool is_shared = false;     // constants that other plans may have as well
     std::vector<Piece> pieces;  // of a constant buffer
+    // An image's: in which buffer it lies, where there, and bytes from row to row; -1: in none.
+    int lies_in = -1;
+    uint64_t offset = 0;
+    uint32_t row_bytes = 0;
   };
+  using Tensors = std::vector<PlacedTensor*>;
 
   const PlacedTensor& at(int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
   void Write(const Piece& piece, uint8_t* to) const;
   void FindLifetimes(const std::vector<KernelDesc>& kernels);
-  Status PlaceActivations();
-  void PlaceImages();
+  Tensors Activations(TensorLayout::Kind kind);
+  uint32_t RowBytes(const PlacedTensor& image) const;
+  std::vector<Lifetime> LifetimesOf(const Tensors& buffers, const Tensors& images) const;
+  int64_t ArenaAlignment(bool has_images) const;
+  void PlaceActivations();
+  void PlaceInArena(const Tensors& buffers, const Tensors& images, const MemoryLayout& memory);
+  void PlaceInBuffers(const Tensors& images, const SharedObjects& shared);
+  void PlaceAlone(const Tensors& images, const std::vector<int>& objects);
+  static PlannedBuffer ImageOf(const PlacedTensor& tensor);
+  int AddBuffer(fb::BufferKind kind, int64_t bytes);
+  void PlaceOver(int buffer, uint64_t offset, PlacedTensor* image);
   void PlaceIo();
   void PlaceConstants(const std::vector<KernelDesc>& kernels);
   int AddRegion(int buffer, uint64_t offset, uint64_t bytes);

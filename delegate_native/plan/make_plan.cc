@@ -13,6 +13,7 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& reque
   GpuInfo asked = gpu;
   asked.shares_sums &= request.shares_sums;
   asked.max_work_group_size = std::min(gpu.max_work_group_size, request.most_items);
+  asked.image_memory = std::min(gpu.image_memory, request.image_memory);
   const KernelContext context = {&asked, request.precision};
   GraphKernels made;
   QUADRA_RETURN_IF_ERROR(MakeGraphKernels(context, graph, &made));

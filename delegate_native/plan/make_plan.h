@@ -23,7 +23,8 @@ struct PlanRequest {
   // Groups of dispatches, instead of the kernels' own where these are free (fb::Dispatch.grid); the
   // others, and those that are all 0, stay.
   std::vector<Group> groups;
-  int most_items = INT32_MAX;  // of a group, where the target allows more
+  int most_items = INT32_MAX;                      // of a group, where the target allows more
+  ImageMemory image_memory = ImageMemory::kArena;  // at most
 };
 
 // The kernels are in the language of gpu.api. `graph` has borders (AddBorders in passes/passes.h).

@@ -20,16 +20,22 @@ struct MemoryLayout {
   int64_t lower_bound = 0;       // largest sum of bytes alive at one dispatch
 };
 
-// Offsets in one arena, greedy by size; every offset is a multiple of `alignment`.
+// Offsets in one arena, greedy by size, the best of some tries; every offset is a multiple of
+// `alignment`.
 MemoryLayout PlaceBySize(const std::vector<Lifetime>& lifetimes, int64_t alignment);
+
+struct SharedObjects {
+  std::vector<int> objects;    // an object's index for each tensor
+  std::vector<int64_t> bytes;  // of each object: those of its largest tensor
+};
+
+// Whole objects (buffers) that tensors of any size share one after another, greedy by size.
+SharedObjects ShareObjects(const std::vector<Lifetime>& lifetimes);
 
 // Whole objects (images) that cannot overlap: an object's index for each tensor; tensors share an
 // object only if `shapes` (any number that says "same size and format") are equal.
 std::vector<int> ShareEqualObjects(const std::vector<Lifetime>& lifetimes,
                                    const std::vector<int64_t>& shapes);
-
-// Whole buffers, each as large as its largest tensor: a buffer's index for each tensor.
-std::vector<int> ShareObjects(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace quadra
 

@@ -4,6 +4,7 @@
 #define QUADRA_RUNTIME_REFUSAL_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "delegate_native/plan/dispatch_group.h"
@@ -14,6 +15,7 @@ struct Refusal {
   enum class Stage : uint8_t {
     kOther,   // nothing that another plan of the same graph would change
     kMemory,  // its buffers
+    kImages,  // images over buffers
     kBuild,   // kernels, when they were compiled
     kLaunch,  // kernels, when they were launched
   };
@@ -24,6 +26,7 @@ struct Refusal {
   Stage stage = Stage::kOther;
   std::vector<Dispatch> dispatches;
   bool all = false;  // all kernels that were launched
+  std::string why;   // kImages: a sentence
 
   // Where the driver does not say how many work-items it takes: half as many, if there may be.
   void AddLaunch(const fb::Plan& plan, unsigned index);

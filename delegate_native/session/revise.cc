@@ -87,15 +87,26 @@ bool StopHalf(const Refused& refused, Revision* next) {
   return true;
 }
 
+// Over whole buffers where parts are refused, and then memory of their own.
+bool MoveImages(const Refused& refused, Revision* next) {
+  ImageMemory& memory = next->request.image_memory;
+  const ImageMemory had = std::min(memory, refused.target.image_memory);
+  if (refused.refusal.stage != Refusal::Stage::kImages || had == ImageMemory::kOwn) return false;
+  memory = static_cast<ImageMemory>(static_cast<int>(had) - 1);
+  next->notes.push_back(refused.refusal.why + (memory == ImageMemory::kBuffers
+                                                   ? "; images lie over whole buffers"
+                                                   : "; images have memory of their own"));
+  return true;
+}
+
 // In the order in which they are tried: what changes least comes first.
 struct Row {
   const char* change;
   bool (*apply)(const Refused& refused, Revision* next);
 };
 constexpr Row kRows[] = {
-    {"smaller groups", ShrinkGroups},
-    {"no shared sums", StopSharing},
-    {"smaller limit", LimitGroups},
+    {"images elsewhere", MoveImages}, {"smaller groups", ShrinkGroups},
+    {"no shared sums", StopSharing},  {"smaller limit", LimitGroups},
     {"no half arithmetic", StopHalf},
 };
 
@@ -110,6 +121,7 @@ Revision Revise(const PlanRequest& request, const Refusal& refusal, const fb::Pl
   for (const Row& row : kRows) {
     Revision next = {row.change, request, {}};
     if (!is_hopeless && row.apply({refusal, plan, target}, &next)) return next;
+    if (refusal.stage == Stage::kImages) break;  // no other row changes where they are
   }
   return Revision();
 }

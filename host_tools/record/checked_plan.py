@@ -35,6 +35,10 @@ class Buffer(msgspec.Struct):
     width: int
     height: int
     cell: Cell
+    # An image over a part of an arena: one more than that buffer's number, where there, from row to row. 0: in none.
+    lies_in: Count = 0
+    offset: Count = 0
+    row_bytes: Count = 0
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -255,6 +259,7 @@ class _Checker:
     def run(self) -> None:
         plan = self.plan
         self._each("buffer", plan.buffers, _is_buffer)
+        self._each("buffer", plan.buffers, self._lies_in_arena)
         self._each("region", plan.regions, lambda region: self._holds(region.buffer, region.offset, region.bytes))
         self._each("tensor", plan.tensors, self._is_tensor)
         self._each("dispatch", plan.dispatches, self._is_dispatch)
@@ -265,6 +270,17 @@ class _Checker:
         for index, item in enumerate(items):
             if not is_right(item):
                 raise _wrong(self.where, f"{what} {index} makes no sense")
+
+    def _lies_in_arena(self, image: Buffer) -> bool:
+        """Buffers with memory of their own do, too."""
+        if not image.lies_in:
+            return True
+        arenas = self.plan.buffers[image.lies_in - 1 : image.lies_in]
+        if image.kind != "Image" or not arenas or arenas[0].kind != "Arena":
+            return False
+        pixel = _LANES * DTYPES[image.cell].itemsize
+        has_rows = image.row_bytes % pixel == 0 and image.row_bytes >= image.width * pixel
+        return has_rows and image.offset + image.row_bytes * image.height <= arenas[0].bytes
 
     def _holds(self, index: int, offset: int, size: int) -> bool:
         if not 0 <= index < len(self.plan.buffers):
@@ -325,8 +341,9 @@ def image_bytes(buffer: Buffer) -> int:
 
 
 def buffer_bytes(buffers: Sequence[Buffer]) -> int:
-    """Memory that they need together."""
-    return sum(image_bytes(buffer) if buffer.kind == "Image" else buffer.bytes for buffer in buffers)
+    """Memory of their own that they need together."""
+    own = [buffer for buffer in buffers if not buffer.lies_in]
+    return sum(image_bytes(buffer) if buffer.kind == "Image" else buffer.bytes for buffer in own)
 
 
 def _wrong(where: str, how: str) -> Misuse:

@@ -8,7 +8,7 @@ import numpy as np
 import pyopencl as cl
 
 from host_tools.base.errors import Misuse, RunFailed, ToolMissing
-from host_tools.record.checked_plan import Buffer, Dispatch, Kernel, Plan, Program, Region, Tensor
+from host_tools.record.checked_plan import Buffer, Dispatch, Kernel, Plan, Program, Region, Tensor, image_bytes
 from host_tools.replay import executor
 
 _SIMULATOR = "Oclgrind"
@@ -106,6 +106,10 @@ class OpenClExecutor:
         executor.check_memory(plan, device.max_mem_alloc_size, device.global_mem_size)
         executor.check_extensions(plan, _PRAGMA, device.extensions)
         images = [buffer for buffer in plan.buffers if buffer.kind == "Image"]
+        inside = [image for image in images if image.lies_in]
+        if inside:
+            executor.check_size(sum(map(image_bytes, inside)), device.global_mem_size)
+            self.notes.append(f"{len(inside)} images that lie in an arena have memory of their own here")
         if images and not device.image_support:
             raise executor.lacks("make its images", "this machine's driver has none (CL_DEVICE_IMAGE_SUPPORT)")
         for image in images:
@@ -134,13 +138,17 @@ class OpenClExecutor:
         if index in self._apart:
             return None
         if buffer.kind == "Image":
-            channel = getattr(cl.channel_type, _CHANNEL[buffer.cell])
-            layout = cl.ImageFormat(cl.channel_order.RGBA, channel)
-            image = cl.Image(self._context, cl.mem_flags.READ_WRITE, layout, shape=(buffer.width, buffer.height))
-            zeros = np.zeros(4, np.int32 if buffer.cell == "Int" else np.float32)
-            cl.enqueue_fill_image(self._queue, image, zeros, (0, 0, 0), (buffer.width, buffer.height, 1))
-            return image
+            return self._make_image(buffer)
         return self._make_memory(buffer.bytes, buffer.data if buffer.kind == "Constant" else None)
+
+    def _make_image(self, buffer: Buffer) -> cl.Image:
+        """Each has memory of its own: to make it over a part of an arena, as the plan may say, few drivers here can."""
+        channel = getattr(cl.channel_type, _CHANNEL[buffer.cell])
+        layout = cl.ImageFormat(cl.channel_order.RGBA, channel)
+        image = cl.Image(self._context, cl.mem_flags.READ_WRITE, layout, shape=(buffer.width, buffer.height))
+        zeros = np.zeros(4, np.int32 if buffer.cell == "Int" else np.float32)
+        cl.enqueue_fill_image(self._queue, image, zeros, (0, 0, 0), (buffer.width, buffer.height, 1))
+        return image
 
     def _make_memory(self, size: int, data: np.ndarray | None) -> cl.Buffer:
         flags = cl.mem_flags

@@ -42,6 +42,8 @@ class Phone:
             "buffer_alignment_bytes": said["CL_DEVICE_MEM_BASE_ADDR_ALIGN"] // _BITS_OF_BYTE,
             "max_image2d": [said["CL_DEVICE_IMAGE2D_MAX_WIDTH"], said["CL_DEVICE_IMAGE2D_MAX_HEIGHT"]],
             "max_image_buffer_width": said["CL_DEVICE_IMAGE_MAX_BUFFER_SIZE"],
+            "image_pitch_alignment": said["CL_DEVICE_IMAGE_PITCH_ALIGNMENT"],
+            "image_base_alignment": said["CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT"],
             "supports_fp16": "cl_khr_fp16" in extensions,
         }
 

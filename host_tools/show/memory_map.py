@@ -54,7 +54,7 @@ def svg(plan: Plan) -> str:
     made_by = _made_by(plan)
     inside: dict[int, list[int]] = {}
     for number, tensor in enumerate(plan.tensors):
-        inside.setdefault(tensor.buffer, []).append(number)
+        inside.setdefault(_place(plan, tensor)[0], []).append(number)
     for index, y, band in bands:
         parts += _band(plan, index, y, band, {n: made_by.get(n, "") for n in inside.get(index, ())}, colours)
     parts += _curve(plan, bottom + 22)
@@ -65,7 +65,7 @@ def svg(plan: Plan) -> str:
 def _bands(plan: Plan) -> list[tuple[int, float, float]]:
     """(buffer, y, height), as high as it has bytes: those of activations first."""
     order = ("Arena", "Image", "Io")
-    shown = [(order.index(b.kind), i) for i, b in enumerate(plan.buffers) if b.kind in order]
+    shown = [(order.index(b.kind), i) for i, b in enumerate(plan.buffers) if b.kind in order and not b.lies_in]
     if len(shown) > _MOST_BANDS or len(plan.tensors) > _MOST_TENSORS:
         raise Misuse("draw a plan's memory", f"it has {len(shown)} buffers", f"at most {_MOST_BANDS} are drawn")
     sizes = {i: _size(plan, i) for _, i in shown}
@@ -76,6 +76,15 @@ def _bands(plan: Plan) -> list[tuple[int, float, float]]:
         found.append((index, y, height))
         y += height + _GAP
     return found
+
+
+def _place(plan: Plan, tensor: Tensor) -> tuple[int, int, int]:
+    """The buffer whose memory a tensor has, where it lies there, and how many bytes it takes: an image's rows may be longer
+    than it is."""
+    image = plan.buffers[tensor.buffer] if tensor.buffer >= 0 else None
+    if image and image.lies_in:
+        return image.lies_in - 1, image.offset, image.row_bytes * image.height
+    return tensor.buffer, tensor.offset, tensor.bytes
 
 
 def _size(plan: Plan, index: int) -> int:
@@ -115,12 +124,13 @@ def _band(
     for number, kernel in inside.items():
         tensor = plan.tensors[number]
         x, until = _x(plan, tensor.first_use), _x(plan, tensor.last_use + 1)
-        top = y + height * tensor.offset / size
-        tall = max(1.0, height * tensor.bytes / size)
+        _, offset, taken = _place(plan, tensor)
+        top = y + height * offset / size
+        tall = max(1.0, height * taken / size)
         parts.append(
             f'<rect x="{x:.1f}" y="{top:.2f}" width="{until - x:.1f}" height="{tall:.2f}" '
             f'fill="{colours.get(kernel, _OTHERS)}" fill-opacity=".82" stroke="#fff" stroke-width=".6">'
-            f"<title>{_plain(_words(tensor, kernel))}</title></rect>"
+            f"<title>{_plain(_words(plan, tensor, kernel))}</title></rect>"
         )
         parts += _name(number, tensor.name, (x, top, until - x, tall))
     return parts
@@ -147,10 +157,12 @@ def _plain(text: str) -> str:
     return escape("".join(letter if letter.isprintable() else "\ufffd" for letter in text))
 
 
-def _words(tensor: Tensor, kernel: str) -> str:
+def _words(plan: Plan, tensor: Tensor, kernel: str) -> str:
     shape = "×".join(map(str, tensor.shape))
     made = f", made by {kernel}" if kernel else ""
-    return f"{tensor.name}: {shape} {tensor.cell.lower()}, {size_text(tensor.bytes)} at {tensor.offset}, dispatches {tensor.first_use} to {tensor.last_use}{made}"
+    _, offset, _ = _place(plan, tensor)
+    size = f"{size_text(tensor.bytes)} at {offset}"
+    return f"{tensor.name}: {shape} {tensor.cell.lower()}, {size}, dispatches {tensor.first_use} to {tensor.last_use}{made}"
 
 
 def _curve(plan: Plan, top: float) -> list[str]:

@@ -78,14 +78,18 @@ def _buffers(plan: dict[str, Any]) -> Table:
     for index, buffer in enumerate(plan["buffers"]):
         if buffer["kind"] != "Constant":
             inside = sum(1 for t in plan["tensors"] if t["buffer"] == index)
-            size = (
-                f"{buffer['width']} × {buffer['height']} px"
-                if buffer["kind"] == "Image"
-                else size_text(buffer["bytes"])
-            )
-            table.add_row(f"b{index}", buffer["kind"], size, str(inside))
+            table.add_row(f"b{index}", buffer["kind"], _buffer_size(buffer), str(inside))
     table.add_row(f"{len(constants)} more", "Constant", size_text(sum(b["bytes"] for b in constants)), "")
     return table
+
+
+def _buffer_size(buffer: dict[str, Any]) -> str:
+    if buffer["kind"] != "Image":
+        return size_text(buffer["bytes"])
+    pixels = f"{buffer['width']} × {buffer['height']} px"
+    if not buffer.get("lies_in"):
+        return pixels
+    return f"{pixels} in b{buffer['lies_in'] - 1}+{buffer['offset']}, rows of {buffer['row_bytes']} bytes"
 
 
 def _tensors(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:

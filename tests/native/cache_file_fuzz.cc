@@ -103,6 +103,15 @@ void Walk(const fb::Plan& plan, const fb::Binaries& binaries) {
     Require(offset <= held.bytes() && bytes <= held.bytes() - offset,
             "bytes beyond a buffer's end");
   };
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    const fb::Buffer& image = *buffers[i];
+    if (image.lies_in() == 0) continue;
+    Require(image.kind() == fb::BufferKind_Image, "a buffer in a buffer");
+    Require(static_cast<uint32_t>(image.lies_in()) <= i, "an image before what it lies in");
+    Require(image.row_bytes() / 8 >= static_cast<uint32_t>(image.width()), "rows that overlap");
+    in_buffer(image.lies_in() - 1, image.offset(),
+              uint64_t{image.row_bytes()} * static_cast<uint64_t>(image.height()));
+  }
   for (const fb::Buffer* buffer : buffers) {
     if (buffer->kind() != fb::BufferKind_Constant) continue;
     Require(buffer->data()->size() == buffer->bytes(), "a constant of another size");

@@ -223,6 +223,65 @@ TEST(Quirks, AdrenoReadsBuffersAsImages) {
   EXPECT_FALSE(Parsed(R"({"api": "gles", "vendor": "qualcomm"})").reads_buffers_as_images);
 }
 
+// An OpenCL device that makes images over buffers, with what else it says of itself.
+ImageMemory ImageMemoryOf(const std::string& json) {
+  return Parsed(R"({"max_image2d": [8, 8], "image_pitch_alignment": 64,
+                    "image_base_alignment": 64, )" +
+                json + "}")
+      .image_memory;
+}
+
+TEST(Decide, ImagesLieInTheArenaWhereTheDriverMakesThemOverBuffers) {
+  EXPECT_EQ(ImageMemoryOf(R"("vendor": "qualcomm")"), ImageMemory::kArena);
+  EXPECT_EQ(ImageMemoryOf(R"("vendor": "nobody")"), ImageMemory::kArena);
+  EXPECT_EQ(ImageMemoryOf(R"("vendor": "qualcomm", "api": "gles")"), ImageMemory::kOwn);
+  EXPECT_EQ(ImageMemoryOf(R"("image_memory": "buffers")"), ImageMemory::kBuffers);
+  EXPECT_EQ(Parsed(R"({"max_image2d": [8, 8]})").image_memory, ImageMemory::kOwn);
+  EXPECT_EQ(Parsed(R"({"max_image2d": [8, 8], "image_pitch_alignment": 64})").image_memory,
+            ImageMemory::kOwn);
+  EXPECT_NE(ErrorOf(R"({"image_memory": "arena"})").find("no images over buffers"),
+            std::string::npos);
+  EXPECT_EQ(ErrorOf(R"({"image_memory": "heap"})"),
+            "key \"image_memory\" is \"heap\" instead of \"own\" or \"buffers\" or \"arena\"");
+}
+
+TEST(Quirks, SomeDriversMakeWrongImagesOverPartsOfBuffers) {
+  for (const char* device :
+       {R"("vendor": "arm", "device_name": "Mali-G76")", R"("vendor": "arm", "name": "mali-g51")",
+        R"("vendor": "ARM", "device_name": "Mali-T880")", R"("vendor": "NVIDIA Corporation")",
+        R"("vendor": "imagination", "driver": "1.15@6133109")"}) {
+    EXPECT_EQ(ImageMemoryOf(device), ImageMemory::kBuffers) << device;
+    const std::string off = R"("quirks": {"images_over_parts_of_buffers_are_wrong": false}, )";
+    EXPECT_EQ(ImageMemoryOf(off + device), ImageMemory::kArena) << device;
+  }
+  for (const char* device :
+       {R"("vendor": "arm", "device_name": "Mali-G610")",
+        R"("vendor": "arm", "device_name": "Mali-G78 MC20")",
+        R"("vendor": "arm", "name": "mali-g715")",
+        R"("vendor": "arm", "device_name": "Mali-G720-Immortalis MC12")", R"("vendor": "qualcomm")",
+        R"("vendor": "imagination", "driver": "24.2@6643903")"}) {
+    EXPECT_EQ(ImageMemoryOf(device), ImageMemory::kArena) << device;
+  }
+}
+
+TEST(RunOn, ImagesLieWhereBothDriversMakeThem) {
+  const std::string phone = R"({"vendor": "qualcomm", "max_image2d": [8, 8],
+                                "image_pitch_alignment": 64, "image_base_alignment": 32})";
+  GpuInfo device, target = Parsed(phone);
+  device.max_image2d[0] = device.max_image2d[1] = 16;
+  device.image_pitch_alignment = 1;
+  device.image_base_alignment = 128;
+  DecideTarget(&device);
+  RunOn(device, &target);
+  EXPECT_EQ(target.image_memory, ImageMemory::kArena);
+  EXPECT_EQ(target.image_pitch_alignment, 64);
+  EXPECT_EQ(target.image_base_alignment, 128);
+  device.image_pitch_alignment = 0;
+  DecideTarget(&device);
+  RunOn(device, &target);
+  EXPECT_EQ(target.image_memory, ImageMemory::kOwn);
+}
+
 std::string ContentOf(const std::filesystem::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -231,7 +290,8 @@ std::string ContentOf(const std::filesystem::path& path) {
 // What a file says without its decisions. The width of a CPU's vectors is a fact.
 std::string FactsOf(const std::string& text) {
   const bool is_cpu = text.find(R"("vendor": "cpu")") != std::string::npos;
-  const std::regex decisions(std::string(R"(\n *"(storage|)") + (is_cpu ? "" : "vector_width|") +
+  const std::regex decisions(std::string(R"(\n *"(storage|image_memory|)") +
+                             (is_cpu ? "" : "vector_width|") +
                              "vector_registers|enough_work_items|winograd_channels|winograd_tiles|"
                              "trips_per_second|reads_buffers_as_images|flat_group|"
                              "has_timer_queries|compiles_at_dispatch|flush_every|shares_sums|"

@@ -144,6 +144,36 @@ TEST_F(ARefusedPlan, GoesToTheCpuAtOnceWhereNothingOfThisCanHelp) {
   EXPECT_EQ(After(Stage::kLaunch, {{0, 32}, {1, 0}}, plan, true).change, nullptr);
 }
 
+// Parts first, then whole buffers; nothing else changes where images lie.
+TEST_F(ARefusedPlan, HasItsImagesElsewhere) {
+  request_.precision = Precision::kF16;
+  target_.image_memory = ImageMemory::kArena;
+  const auto refuse = [&] {
+    Refusal refusal;
+    refusal.stage = Stage::kImages;
+    refusal.why = "make an image: no";
+    builder_.Clear();
+    return Revise(request_, refusal, PlanOf({{}, {false, true}}), target_);
+  };
+  Revision next = refuse();
+  ASSERT_STREQ(next.change, "images elsewhere");
+  EXPECT_EQ(next.request.image_memory, ImageMemory::kBuffers);
+  EXPECT_EQ(next.request.precision, Precision::kF16);
+  EXPECT_TRUE(next.request.shares_sums);
+  EXPECT_EQ(next.notes,
+            std::vector<std::string>{"make an image: no; images lie over whole buffers"});
+  request_ = next.request;
+  next = refuse();
+  EXPECT_EQ(next.request.image_memory, ImageMemory::kOwn);
+  EXPECT_EQ(next.notes,
+            std::vector<std::string>{"make an image: no; images have memory of their own"});
+  request_ = next.request;
+  EXPECT_EQ(refuse().change, nullptr);
+  request_ = PlanRequest();
+  target_.image_memory = ImageMemory::kBuffers;
+  EXPECT_EQ(refuse().request.image_memory, ImageMemory::kOwn) << "parts are none of its target's";
+}
+
 TEST_F(ARefusedPlan, HasNoMoreGroupsThanADispatchMayHave) {
   target_.max_groups[0] = 20;
   EXPECT_EQ(After(Stage::kLaunch, {{0, 32}}, {{}}).change, nullptr);

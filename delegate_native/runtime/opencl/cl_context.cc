@@ -49,6 +49,12 @@ void ReadImageLimits(const ClApi& cl, cl_device_id device, GpuInfo* info) {
   info->max_image2d[0] = static_cast<int>(size(CL_DEVICE_IMAGE2D_MAX_WIDTH));
   info->max_image2d[1] = static_cast<int>(size(CL_DEVICE_IMAGE2D_MAX_HEIGHT));
   info->max_image_buffer_width = static_cast<int64_t>(size(CL_DEVICE_IMAGE_MAX_BUFFER_SIZE));
+  if (!info->Has("cl_khr_image2d_from_buffer") && info->opencl_version < "2") return;
+  const auto pixels = [&](cl_device_info what) {
+    return static_cast<int>(std::min(DeviceNumber<cl_uint>(cl, device, what), 1u << 20));
+  };
+  info->image_pitch_alignment = pixels(CL_DEVICE_IMAGE_PITCH_ALIGNMENT);
+  info->image_base_alignment = pixels(CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT);
 }
 
 GpuInfo ReadInfo(const ClApi& cl, cl_device_id device) {

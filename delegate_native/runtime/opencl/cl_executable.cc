@@ -19,10 +19,11 @@ Status ClExecutable::MakeQueue(cl_command_queue_properties properties,
   return Status();
 }
 
-Status ClExecutable::MakeMemory(const PlanWeights& weights) {
+Status ClExecutable::MakeMemory(const PlanWeights& weights, Refusal* refusal) {
+  refusal->stage = Refusal::Stage::kMemory;
   QUADRA_RETURN_IF_ERROR(MakeQueue(0, &queue_));
   if (context_->host) launcher_ = context_->host->MakeLauncher();
-  return memory_.Make(weights);
+  return memory_.Make(weights, refusal);
 }
 
 // How many work-items of a group the driver takes for this kernel; 0: it does not say.

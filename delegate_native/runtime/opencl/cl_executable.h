@@ -23,7 +23,7 @@ class ClExecutable : public Executable {
         memory_(context_.get(), *plan) {}
 
   // In this order.
-  Status MakeMemory(const PlanWeights& weights);
+  Status MakeMemory(const PlanWeights& weights, Refusal* refusal);
   Status MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by,
                      Refusal* refusal);
   // In the place of MakeKernels, where some programs did not compile.

@@ -28,6 +28,7 @@ RowFormat FormatOf(fb::View view) {
 ClPlanMemory::~ClPlanMemory() {
   rows_.clear();
   while (!parts_.empty()) parts_.pop_back();
+  while (!buffers_.empty()) buffers_.pop_back();  // images come behind what they lie in
 }
 
 Status ClPlanMemory::MakeBuffer(const fb::Buffer& buffer, const uint8_t* constant, Memory* made) {
@@ -66,29 +67,42 @@ Status ClPlanMemory::MakeImage(const fb::Buffer& buffer, Memory* made) {
   desc.image_type = CL_MEM_OBJECT_IMAGE2D;
   desc.image_width = static_cast<size_t>(buffer.width());
   desc.image_height = static_cast<size_t>(buffer.height());
+  // The image goes first.
+  struct OverPart {
+    ClHandle<cl_mem> part, image;
+  };
+  const auto over = std::make_shared<OverPart>();
+  if (buffer.lies_in() > 0) {
+    const auto arena = static_cast<size_t>(buffer.lies_in()) - 1;
+    const uint64_t bytes = uint64_t{buffer.row_bytes()} * static_cast<uint64_t>(buffer.height());
+    if (buffer.offset() > 0) {
+      QUADRA_RETURN_IF_ERROR(MakePart(arena, buffer.offset(), bytes, &over->part));
+    }
+    desc.buffer = over->part ? over->part.get() : At(arena);
+    desc.image_row_pitch = buffer.row_bytes();
+  }
   cl_int code = CL_SUCCESS;
   cl_mem raw =
       cl_.CreateImage(context_.context.get(), CL_MEM_READ_WRITE, &format, &desc, nullptr, &code);
   if (!raw || code != CL_SUCCESS) {
-    return context_.Failed(
-        TextOf("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
+    std::string tried = TextOf("make an image of %d x %d pixels", buffer.width(), buffer.height());
+    if (desc.buffer) tried += TextOf(" over a buffer, in rows of %u bytes", buffer.row_bytes());
+    return context_.Failed(tried.c_str(), code);
   }
-  *made = std::make_shared<ClHandle<cl_mem>>(raw, cl_.ReleaseMemObject);
+  over->image = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  *made = Memory(over, &over->image);
   return Status();
 }
 
-// Nothing for a region at the begin of its buffer: the buffer serves.
-Status ClPlanMemory::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) {
-  const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
-  if (buffer.kind() == fb::BufferKind_Image || region.offset() == 0) return Status();
-  const cl_buffer_region bounds = {static_cast<size_t>(region.offset()),
-                                   static_cast<size_t>(region.bytes())};
+Status ClPlanMemory::MakePart(size_t buffer, uint64_t offset, uint64_t bytes,
+                              ClHandle<cl_mem>* part) {
+  const cl_buffer_region bounds = {static_cast<size_t>(offset), static_cast<size_t>(bytes)};
   cl_int code = CL_SUCCESS;
-  cl_mem raw = cl_.CreateSubBuffer(At(static_cast<size_t>(region.buffer())), 0,
-                                   CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
+  cl_mem raw = cl_.CreateSubBuffer(At(buffer), 0, CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
   if (!raw || code != CL_SUCCESS) {
+    const uint64_t all = plan_.buffers()->Get(static_cast<unsigned>(buffer))->bytes();
     return context_.Failed(TextOf("take %zu bytes at %zu of a buffer of %llu", bounds.size,
-                                  bounds.origin, static_cast<unsigned long long>(buffer.bytes()))
+                                  bounds.origin, static_cast<unsigned long long>(all))
                                .c_str(),
                            code);
   }
@@ -96,7 +110,7 @@ Status ClPlanMemory::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) 
   return Status();
 }
 
-Status ClPlanMemory::Make(const PlanWeights& weights) {
+Status ClPlanMemory::Make(const PlanWeights& weights, Refusal* refusal) {
   if (context_.host) host_ = context_.host->MakeMemory();
   ports_ = PortsOf(plan_);
   callers_.resize(Count(plan_.buffers()));
@@ -104,7 +118,12 @@ Status ClPlanMemory::Make(const PlanWeights& weights) {
     const fb::Buffer& buffer = *plan_.buffers()->Get(i);
     buffers_.emplace_back();
     if (buffer.kind() == fb::BufferKind_Image) {
-      QUADRA_RETURN_IF_ERROR(MakeImage(buffer, &buffers_.back()));
+      Status made = MakeImage(buffer, &buffers_.back());
+      if (!made.ok() && buffer.lies_in() > 0 && !context_.lost) {
+        refusal->stage = Refusal::Stage::kImages;
+        refusal->why = made.message();
+      }
+      QUADRA_RETURN_IF_ERROR(std::move(made));
     } else if (i < weights.size() && weights[i]) {
       QUADRA_RETURN_IF_ERROR(MakeWeights(buffer, weights[i].get(), &buffers_.back()));
     } else if (buffer.bytes() > 0) {
@@ -114,9 +133,15 @@ Status ClPlanMemory::Make(const PlanWeights& weights) {
     }
   }
   for (unsigned i = 0; i < Count(plan_.regions()); ++i) {
+    const fb::Region& region = *plan_.regions()->Get(i);
+    const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
     parts_.emplace_back();
-    QUADRA_RETURN_IF_ERROR(MakePart(*plan_.regions()->Get(i), &parts_.back()));
+    // At the begin of a buffer: it serves itself.
+    if (buffer.kind() == fb::BufferKind_Image || region.offset() == 0) continue;
+    QUADRA_RETURN_IF_ERROR(MakePart(static_cast<size_t>(region.buffer()), region.offset(),
+                                    region.bytes(), &parts_.back()));
   }
+  *refusal = Refusal();
   return Status();
 }
 

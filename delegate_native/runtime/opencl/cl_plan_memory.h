@@ -10,6 +10,7 @@
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_host_device.h"
 #include "delegate_native/runtime/ports.h"
+#include "delegate_native/runtime/refusal.h"
 
 namespace quadra {
 
@@ -19,7 +20,8 @@ class ClPlanMemory {
       : context_(*context), cl_(context->api), plan_(plan) {}
   ~ClPlanMemory();
 
-  Status Make(const PlanWeights& weights);
+  // `refusal`: whether it may be images over buffers that the driver refuses.
+  Status Make(const PlanWeights& weights, Refusal* refusal);
   // The argument is a region; where that is all of a port's own buffer it changes with that.
   cl_int SetArg(cl_kernel kernel, cl_uint index, const fb::Arg& arg);
   // That kernel, of which arguments were set last, goes before any other does.
@@ -63,7 +65,7 @@ class ClPlanMemory {
   Status MakeBuffer(const fb::Buffer& buffer, const uint8_t* constant, Memory* made);
   Status MakeWeights(const fb::Buffer& buffer, Weights* weights, Memory* made);
   Status MakeImage(const fb::Buffer& buffer, Memory* made);
-  Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
+  Status MakePart(size_t buffer, uint64_t offset, uint64_t bytes, ClHandle<cl_mem>* part);
   cl_int FindRow(unsigned buffer, fb::View view, cl_mem* row);
   cl_mem At(size_t buffer) const { return buffers_[buffer] ? buffers_[buffer]->get() : nullptr; }
   bool IsPorts(unsigned buffer) const;
@@ -79,7 +81,7 @@ class ClPlanMemory {
   const ClApi& cl_;
   const fb::Plan& plan_;
   std::unique_ptr<ClHostMemory> host_;
-  std::vector<Memory> buffers_;          // parallel to plan.buffers
+  std::vector<Memory> buffers_;          // parallel to plan.buffers; images keep their parts, too
   std::vector<ClHandle<cl_mem>> parts_;  // parallel to plan.regions; none for a whole buffer
   std::vector<Row> rows_;                // that kernels have as arguments
   Ports<PlanPort> ports_;

@@ -42,9 +42,7 @@ class OpenClBackend : public Backend {
     QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
     auto made = std::make_unique<ClExecutable>(context_, plan);
     const int64_t start = NowUs();
-    times->refusal.stage = Refusal::Stage::kMemory;
-    QUADRA_RETURN_IF_ERROR(made->MakeMemory(weights));
-    times->refusal = Refusal();
+    QUADRA_RETURN_IF_ERROR(made->MakeMemory(weights, &times->refusal));
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;
     Status built = programs_->Build(*plan, kept, &programs, &times->binaries);

@@ -59,17 +59,19 @@ _PRECISION = ("precision", "is_precision_loss_allowed", *(f"inference_priority{i
 _STRINGS = ("", " ", "\0", "auto\0x", "\n", "%s%n%d", "a" * 100000, "\U0001f600" * 300, "-1", "1.5", "1e99", "nan", "9" * 40,
             "-9223372036854775808", "18446744073709551616", "../" * 2000)  # fmt: skip
 NUMBERS = ("max_work_group_size", "local_memory_bytes", "max_buffer_bytes", "buffer_alignment_bytes", "max_image_buffer_width",
+           "image_pitch_alignment", "image_base_alignment",
            "max_storage_blocks", "max_image_units", "max_output_resources", "max_texture_units", "vector_width",
            "vector_registers", "enough_work_items", "winograd_channels", "winograd_tiles",
            "trips_per_second", "flat_group", "flush_every")  # fmt: skip
 LISTS = {"max_work_group": 3, "max_image2d": 2, "max_groups": 3}
 FLAGS = ("supports_fp16", "reads_buffers_as_images", "has_timer_queries", "shares_sums", "one_program",
          "separate_buffers", "whole_buffers", "shares_host_memory", "compiles_at_dispatch")  # fmt: skip
-WORDS = ("name", "why", "vendor", "api", "opencl_version", "device_name", "driver", "api_version", "storage")
+WORDS = ("name", "why", "vendor", "api", "opencl_version", "device_name", "driver", "api_version", "storage",
+         "image_memory")  # fmt: skip
 OTHERS = ("extensions", "quirks")
 QUIRKS = ("compiler_starts_slowly", "storage_blocks_are_read_slowly", "lanes_lie_along_x_only", "half_arithmetic_is_emulated",
           "timer_queries_count_nothing", "machine_code_is_made_at_dispatch", "compiler_crashes_in_threads",
-          "memory_checker_sees_whole_buffers")  # fmt: skip
+          "memory_checker_sees_whole_buffers", "images_over_parts_of_buffers_are_wrong")  # fmt: skip
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 16, 100, 127, 1000, 4096, 65535, 65536, (1 << 30) + 1, (1 << 31) - 1, 1 << 31,
              (1 << 32) - 1, 1 << 40, (1 << 63) - 1, 1 << 64, -1, -(1 << 31), -(1 << 63))  # fmt: skip
 _ODD: tuple[Any, ...] = (0.5, 1e300, -0.0, "", "4", None, True, [], [1], {}, {"a": {"b": []}}, [[[]]])

@@ -162,6 +162,22 @@ def with_images(cell="Half"):
     return made
 
 
+def with_images_in_an_arena():
+    """The same with rows of 128 bytes in one buffer: y lies where x lay."""
+    made = with_images("Float")
+    arena = len(made["buffers"])
+    made["buffers"].append({"kind": "Arena", "bytes": 512})
+    # Images come behind what they lie in.
+    order = [arena, 0, 1, 2, 3]
+    made["buffers"] = [made["buffers"][old] for old in order]
+    for one in [*made["regions"], *made["tensors"]]:
+        one["buffer"] = order.index(one["buffer"]) if one["buffer"] >= 0 else -1
+    for number, offset in ((1, 0), (4, 256)):
+        made["buffers"][number] = {**made["buffers"][number], "lies_in": 1, "offset": offset, "row_bytes": 128}
+    made.update(activation_bytes=512, activation_bytes_lower_bound=512)
+    return made
+
+
 COMMON = """static void NAME_body(__global float* a, __global float* out, int n, float by, int x, int y, int z) {
   if (x < n) for (int c = 0; c < 4; ++c) out[4 * x + c] = a[4 * x + c] + by SIGN;
 }

@@ -78,6 +78,27 @@ def test_what_makes_no_sense_is_named(parts, what, tmp_path):
         read(plans.changed(**parts), tmp_path)
 
 
+def test_images_in_an_arena_have_its_memory(tmp_path):
+    plan = read(plans.with_images_in_an_arena(), tmp_path)
+    assert checked_plan.buffer_bytes([b for b in plan.buffers if b.kind == "Image"]) == 0
+    assert checked_plan.buffer_bytes(plan.buffers) == 512 + 2 * 72
+    assert [(image.offset, image.row_bytes) for image in plan.buffers if image.lies_in] == [(0, 128), (256, 128)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"lies_in": 9}, {"lies_in": 3}, {"lies_in": 2}, {"offset": 257}, {"offset": (1 << 64) - 128},
+        {"row_bytes": 32}, {"row_bytes": 136}, {"height": 3}, {"kind": "Io"},
+    ],
+)  # fmt: skip
+def test_an_image_beyond_its_arena_is_named(parts, tmp_path):
+    made = plans.with_images_in_an_arena()
+    made["buffers"][4] |= parts
+    with pytest.raises(Misuse, match="buffer 4 makes no sense"):
+        read(made, tmp_path)
+
+
 def test_flipped_bytes_are_refused_or_can_be_shown(tmp_path):
     data = plans.write(plans.with_images(), tmp_path / "whole").read_bytes()
     generator, path, shown = random.Random(1), tmp_path / "plan.quadra", 0

@@ -38,6 +38,23 @@ def test_every_tensor_is_a_rectangle_over_its_dispatches(named, tmp_path):
     assert "peak 384 bytes" in texts and "bound 192 bytes" in texts and "192 bytes kept at 001_add" in texts
 
 
+def test_images_are_drawn_where_they_lie_in_an_arena(tmp_path):
+    path = plans.write(plans.with_images_in_an_arena(), tmp_path / "plan.quadra")
+    memory_map.write(named_plans.find(str(path)), tmp_path / "map.svg")
+    root = ElementTree.parse(tmp_path / "map.svg").getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = {box.findtext(f"{space}title"): box for box in root.iter(f"{space}rect")}
+    x, middle, y = (
+        next(b for words, b in boxes.items() if (words or "").startswith(f"{n}:")) for n in ("x", "middle", "y")
+    )
+    assert x.get("y") == y.get("y") and float(middle.get("y")) == pytest.approx(
+        float(x.get("y")) + float(x.get("height"))
+    )
+    assert any("middle" in words and "96 bytes at 256" in words for words in boxes if words)
+    texts = [text.text for text in root.iter(f"{space}text")]
+    assert "b0 Arena" in texts and not any("Image" in (text or "") for text in texts)
+
+
 def test_the_page_has_it_too(named, tmp_path):
     memory_map.write(named * 2, tmp_path / "map.html")
     assert (tmp_path / "map.html").read_text().count("<svg") == 2
