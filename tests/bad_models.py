@@ -73,6 +73,16 @@ def _pack(axis, count=2):
     return _on_image(lambda m, x: m.op("PACK", [x] * count, (2, *_IMAGE), "PackOptions", ValuesCount=count, Axis=axis))
 
 
+def _complex(name, operands, shape, kind="", **options):
+    """An op of complex numbers."""
+
+    def build(m: Model, x):
+        made = m.op("RFFT2D", [x, _ints(1, 4)], (1, 4, 1, 3), output={"dtype": "complex64"})
+        return m.op(name, [made, *operands], shape, kind, output={"dtype": "complex64"}, **options)
+
+    return _IMAGE, build
+
+
 def _of_ints(op, *operands, kind="", **options):
     """An op of a vector of int32 and others."""
 
@@ -363,6 +373,19 @@ BAD_MODELS = {
     "less_of_other_elements": _op("LESS", [np.ones((4,), np.int32)]),
     "cast_to_float64": _on_image(lambda m, x: m.op("CAST", [x], _IMAGE, "CastOptions", output={"dtype": "float64"})),
     "floor_of_ints": _of_ints("FLOOR"),
+    "rfft2d_rows": _op("RFFT2D", [_ints(2, 4)], (1, 4, 2, 3), output={"dtype": "complex64"}),
+    "rfft2d_length_is_no_power": _op("RFFT2D", [_ints(1, 6)], (1, 4, 1, 4), output={"dtype": "complex64"}),
+    "rfft2d_length_zero": _op("RFFT2D", [_ints(1, 0)], (1, 4, 1, 1), output={"dtype": "complex64"}),
+    "rfft2d_length_huge": _op("RFFT2D", [_ints(1, _HUGE)], (1, 4, 1, 2**30), output={"dtype": "complex64"}),
+    "rfft2d_of_a_vector": _of_ints("RFFT2D", _ints(1, 4)),
+    "rfft2d_size_of_three": _op("RFFT2D", [_ints(1, 1, 4)], (1, 4, 1, 3), output={"dtype": "complex64"}),
+    "complex_abs_of_floats": _op("COMPLEX_ABS", []),
+    "real_of_floats": _op("REAL", []),
+    "reshape_complex_huge": _complex("RESHAPE", [_ints(_HUGE)], (_HUGE,)),
+    "reshape_complex_to_scalar": _complex("RESHAPE", [_ints()], ()),
+    "squeeze_complex_of_its_last_axis": _complex("SQUEEZE", [], (1, 4, 1), "SqueezeOptions", SqueezeDims=[3]),
+    "squeeze_complex_all": _complex("SQUEEZE", [], (4, 3), "SqueezeOptions"),
+    "expand_dims_complex_at_the_end": _complex("EXPAND_DIMS", [_scalar(-1)], (1, 4, 1, 3, 1)),
     "add_n_shapes_differ": _op("ADD_N", [np.ones((3, 4), np.float32)]),
 }
 

@@ -117,6 +117,16 @@ def _local_response(b, x):
     return b.op("LOCAL_RESPONSE_NORMALIZATION", [x], x.shape, "LocalResponseNormalizationOptions", **how)
 
 
+@kind("norm", "RFFT2D, COMPLEX_ABS, REAL, IMAG", ranks=(2, 6))
+def _spectrum(b, x):
+    length = b.draw(st.sampled_from([2, 4, 8, 16, 32, 64]))
+    shape = (*x.shape[:-2], 1, length // 2 + 1)
+    if prod(shape) > MOST:
+        return None
+    made = b.op("RFFT2D", [x, i32([1, length])], shape, "Rfft2dOptions", dtype="complex64")
+    return b.op(b.draw(st.sampled_from(["COMPLEX_ABS", "REAL", "IMAG"])), [made], shape)
+
+
 # Layers with a state
 
 

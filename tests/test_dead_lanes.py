@@ -183,6 +183,10 @@ MORE = {
     "SQUEEZE": lambda m, x: m.op("SQUEEZE", [m.mean(x, (3,), keep_dims=True)], x.shape[:3], "SqueezeOptions", SqueezeDims=[3]),
     "EXP, RSQRT, DIV": _then_dense(lambda m, x: m.elementwise("DIV", m.elementwise("EXP", x), m.elementwise(
         "RSQRT", m.elementwise("ABS", m.add(x, np.float32(9)))), kind="DivOptions")),
+    "RFFT2D, COMPLEX_ABS": lambda m, x: m.op("COMPLEX_ABS", [m.op("RFFT2D", [x, _i32(1, 4)], (*x.shape[:2], 1, 3), output={"dtype": "complex64"})],
+                                             (*x.shape[:2], 1, 3)),
+    **{part: lambda m, x, part=part: m.op(part, [m.op("RFFT2D", [x, _i32(1, 8)], (*x.shape[:2], 1, 5), output={"dtype": "complex64"})],
+                                          (*x.shape[:2], 1, 5)) for part in ("REAL", "IMAG")},
     "LSTM": _layer(Layer("LSTM", "dead", batch=6, depth=3, units=5, norm=True)),
     "RNN": _layer(Layer("RNN", "dead", batch=6, depth=3, units=5)),
     _SEQUENCE + "LSTM": _layer(Layer(_SEQUENCE + "LSTM", "dead", batch=2, steps=3, depth=3, units=5, outputs=3)),

@@ -59,6 +59,12 @@ constexpr int kFirstAxis = 4 - kMostRank;
 // The shape of a tensor with these dimensions, no more than kMostRank.
 Shape ShapeOf(const int* dims, int rank);
 
+// The shape of complex numbers' parts (base/element.h).
+inline Shape InParts(Shape shape) {
+  shape.c = static_cast<int>(std::min(int64_t{shape.c} * 2, int64_t{INT32_MAX}));
+  return shape;
+}
+
 std::string ToString(const Shape& shape);  // "1,8,8,3"
 
 // Whether the tensor, in slices of four channels, has fewer than 2^31 numbers: kernels count places

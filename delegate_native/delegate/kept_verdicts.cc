@@ -163,7 +163,7 @@ Status ReadPorts(const TfLiteContext& context, const flatbuffers::Vector<int32_t
         port.rank < 0 || port.rank > kMostRank || !FitsInts(port.shape)) {
       return Misfit();
     }
-    if (!ElementOf(context.tensors[tensor].type, &port.element)) return Misfit();
+    if (!ComputedElementOf(context.tensors[tensor].type, &port.element)) return Misfit();
     ports->push_back(port);
     sizes += kMostRank;
   }

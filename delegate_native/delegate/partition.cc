@@ -18,11 +18,11 @@ Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, 
   const bool has_memory = tensor->allocation_type != kTfLiteDynamic || tensor->data;
   bool same = has_memory && tensor->dims && tensor->dims->size == rank &&
               tensor->bytes == static_cast<size_t>(shape.elements()) * BytesOf(element);
-  for (int i = 0; same && i < rank; ++i) same = tensor->dims->data[i] == shape.axis(4 - rank + i);
-  if (same) return Status();
   std::vector<int> sizes;
   sizes.reserve(static_cast<size_t>(rank));
   for (int i = 0; i < rank; ++i) sizes.push_back(shape.axis(4 - rank + i));
+  if (element == Element::kComplex64) sizes.back() /= 2;
+  if (same && std::equal(sizes.begin(), sizes.end(), tensor->dims->data)) return Status();
   IntArray dims = MakeIntArray(sizes);
   if (!dims) return Internal("out of memory");
   if (context->ResizeTensor(context, tensor, dims.release()) != kTfLiteOk) {
@@ -250,7 +250,9 @@ Status Partition::PrepareSession(TfLiteContext* context) {
           "input '%s' now has rank %d, and %d in the model; sizes may change, ranks may not",
           context->tensors[tensor].name, dims->size, rank);
     }
+    const bool has_parts = session->inputs()[shapes.size()].element == Element::kComplex64;
     shapes.push_back(ShapeOf(dims->data, rank));
+    if (has_parts) shapes.back() = InParts(shapes.back());
     if (shapes.back().elements() < 1) empty = tensor, empty_shape = shapes.back();
   }
   QUADRA_RETURN_IF_ERROR(ImportIfNeeded(&shapes));

@@ -104,7 +104,7 @@ class Judgement {
   // The op says what it computes, and so does the file.
   static Status CheckElement(const TfLiteTensor& tensor, const Value& value) {
     Element element;
-    if (ElementOf(tensor.type, &element) && element == value.element) return Status();
+    if (ComputedElementOf(tensor.type, &element) && element == value.element) return Status();
     if (IsQuantized(tensor) && IsFloat(value.element)) return Status();
     return InvalidModel("its result is %s, and %s in the model", NameOf(value.element),
                         TypeName(tensor.type));

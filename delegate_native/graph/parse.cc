@@ -151,7 +151,7 @@ class Parser {
     if (!Id(id)) return false;
     Blanks();
     if (*next_ == '"' && !Quoted(&value->name)) return false;
-    for (int i = 0; i <= static_cast<int>(Element::kInt16); ++i) {
+    for (int i = 0; i <= static_cast<int>(Element::kComplex64); ++i) {
       if (Take(NameOf(static_cast<Element>(i)))) value->element = static_cast<Element>(i);
     }
     return ShapeText(value);

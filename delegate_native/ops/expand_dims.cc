@@ -1,5 +1,7 @@
 // EXPAND_DIMS, SQUEEZE: axes of length 1, put in or taken out. PACK: an axis put into several
 // tensors, which are then concatenated along it.
+#include <algorithm>
+
 #include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/reshape.h"
@@ -7,12 +9,19 @@
 namespace quadra {
 namespace {
 
+// The parts of complex numbers lie along the last axis.
+Status CheckKeepsLast(const Importer& importer, ValueId src, bool keeps_last) {
+  if (keeps_last || importer.graph()->value(src).element != Element::kComplex64) return Status();
+  return Unsupported("the last axis of complex64 is another one in its result");
+}
+
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements | kComplex));
   int axis;
   QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 1, importer->InputRank(0) + 1, &axis));
+  QUADRA_RETURN_IF_ERROR(CheckKeepsLast(*importer, src, axis < 3));
   Attributes attributes;
   attributes.SetInt("axis", axis);
   return importer->AddNode("expand_dims", {src}, std::move(attributes));
@@ -37,13 +46,15 @@ Status ImportSqueeze(Importer* importer) {
   const TfLiteSqueezeParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements | kComplex));
   const int count = params->num_squeeze_dims;
   if (count < 0 || count > 8) return InvalidModel("it squeezes %d axes", count);
   std::vector<int> axes(static_cast<size_t>(count));
   for (size_t i = 0; i < axes.size(); ++i) {
     QUADRA_RETURN_IF_ERROR(ToAxis(params->squeeze_dims[i], importer->InputRank(0), &axes[i]));
   }
+  const bool keeps_last = count > 0 && std::find(axes.begin(), axes.end(), 3) == axes.end();
+  QUADRA_RETURN_IF_ERROR(CheckKeepsLast(*importer, src, keeps_last));
   Attributes attributes;
   attributes.SetInts("axes", axes);
   return importer->AddNode("squeeze", {src}, std::move(attributes));

@@ -2,12 +2,26 @@
 // may be -1. The shape is the second input if that is a constant vector, else the node's options.
 #include "delegate_native/ops/reshape.h"
 
+#include <climits>
+
 #include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 
 namespace quadra {
 namespace {
+
+// The same of complex numbers, whose parts are counted.
+Status ReadShapeOfParts(Importer* importer, Attributes* attributes) {
+  std::vector<int> shape;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &shape));
+  if (shape.empty() || shape.back() > INT_MAX / 2) {
+    return Unsupported("it makes a scalar or more numbers than there are of complex64");
+  }
+  if (shape.back() > 0) shape.back() *= 2;
+  attributes->SetInts("shape", std::move(shape));
+  return Status();
+}
 
 Status ReadShape(Importer* importer, Attributes* attributes) {
   if (importer->HasInput(1) && importer->InputRank(1) == 1) {
@@ -26,9 +40,11 @@ Status ReadShape(Importer* importer, Attributes* attributes) {
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 2));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements | kComplex));
   Attributes attributes;
-  QUADRA_RETURN_IF_ERROR(ReadShape(importer, &attributes));
+  const bool has_parts = importer->graph()->value(src).element == Element::kComplex64;
+  QUADRA_RETURN_IF_ERROR(has_parts ? ReadShapeOfParts(importer, &attributes)
+                                   : ReadShape(importer, &attributes));
   return importer->AddNode("reshape", {src}, std::move(attributes));
 }
 

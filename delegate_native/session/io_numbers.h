@@ -20,7 +20,8 @@ struct IoTensor {
 
 // Whether a plan has them as the interpreter does.
 constexpr bool IsPlain(Element element) {
-  return element == Element::kFloat32 || element == Element::kInt32;
+  return element == Element::kFloat32 || element == Element::kInt32 ||
+         element == Element::kComplex64;
 }
 
 // Whether a plan that has so many numbers has the port's as pairs of words, as the interpreter

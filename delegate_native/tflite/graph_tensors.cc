@@ -42,6 +42,7 @@ Status GraphTensors::Describe(int tensor, Shape* shape, int* rank) const {
     }
   }
   *shape = ShapeOf(t.dims->data, *rank);
+  if (t.type == kTfLiteComplex64) *shape = InParts(*shape);
   if (!FitsInts(*shape)) {
     return Unsupported("tensor '%s' has the shape %s; up to 2^31 numbers are supported", NameOf(t),
                        ToString(*shape).c_str());
@@ -62,7 +63,7 @@ std::string GraphTensors::Wanted(Elements elements) const {
 
 Status GraphTensors::Typed(const TfLiteTensor& tensor, const char* what, Elements elements,
                            Value* value) const {
-  if (!ElementOf(tensor.type, &value->element) || !(elements & Only(value->element))) {
+  if (!ComputedElementOf(tensor.type, &value->element) || !(elements & Only(value->element))) {
     return Unsupported("%s '%s' is %s; %s is supported", what, NameOf(tensor),
                        TypeName(tensor.type), Wanted(elements).c_str());
   }
@@ -193,7 +194,7 @@ Status GraphTensors::Output(int tensor, ValueId* value) {
   if (IsQuantized(t)) {
     QUADRA_RETURN_IF_ERROR(CheckQuantized(t, "output", known_->allows_quantized));
   } else {
-    QUADRA_RETURN_IF_ERROR(Typed(t, "output", kAllElements, &made));
+    QUADRA_RETURN_IF_ERROR(Typed(t, "output", kAllElements | kComplex, &made));
   }
   QUADRA_RETURN_IF_ERROR(CheckRuntime(tensor, "output"));
   // The shape comes from shape inference; the file's may be from before a resize.

@@ -25,7 +25,14 @@ bool ElementOf(TfLiteType type, Element* element) {
   }
 }
 
+bool ComputedElementOf(TfLiteType type, Element* element) {
+  if (type != kTfLiteComplex64) return ElementOf(type, element);
+  *element = Element::kComplex64;
+  return true;
+}
+
 std::string NamesOf(Elements elements) {
+  if (elements == kComplex) return NameOf(Element::kComplex64);
   std::string names;
   for (int i = static_cast<int>(Element::kInt16); i >= 0; --i) {
     const Element element = static_cast<Element>(i);

@@ -13,6 +13,8 @@ namespace quadra {
 const char* TypeName(TfLiteType type);
 // False where Quadra has no such element.
 bool ElementOf(TfLiteType type, Element* element);
+// The same of a tensor that is computed: no constant and no state is complex.
+bool ComputedElementOf(TfLiteType type, Element* element);
 // "float32, int32 or bool"
 std::string NamesOf(Elements elements);
 
