@@ -1,7 +1,8 @@
 // Normalization to a mean of 0 and a variance of 1 over several pixels, the last `axes` axes
-// without the channels (2: of a row; 3: of a batch item), each of `groups` groups of channels by
-// itself. Factors and terms of channels are steps behind it. Converters write it as means and roots
-// (passes/fuse_norm.cc) or as the composite odml.group_norm. Sums are floats in every precision.
+// without the channels (2: of a row; 3: of a batch item; 4: of all batches in a place of the outer
+// axes), each of `groups` groups of channels by itself. Factors and terms of channels are steps
+// behind it. Converters write it as means and roots (passes/fuse_norm.cc) or as the composite
+// odml.group_norm. Sums are floats in every precision.
 #include <utility>
 
 #include "delegate_native/base/texts.h"
@@ -26,7 +27,7 @@ Status InferShape(Graph* graph, const Node& node) {
   if (groups < 1 || shape.c % groups != 0) {
     return InvalidModel("%d channels are no %d groups", shape.c, groups);
   }
-  if (axes < 2 || axes > 3) return InvalidModel("it normalizes over %d axes", axes);
+  if (axes < 2 || axes > 4) return InvalidModel("it normalizes over %d axes", axes);
   return SameShape(graph, node);
 }
 
@@ -36,8 +37,15 @@ for (int k = 0; k < slices; ++k) {
 ivec4 of = (ivec4(k * 4) + ivec4(0, 1, 2, 3)) / ivec4(size);
 for (int p = $begin; p < pixels; p += $step) {
 int px = p % src_w;
+$if(planes)
+int at = first + k + p / src_w / src_h * src_s;
+int py = p / src_w % src_h;
+$end
+$if(!planes)
+int at = first + k;
 int py = top + p / src_w;
-sum4_t v = read_src(px, py, first + k);
+$end
+sum4_t v = read_src(px, py, at);
 $for(j, groups)
 sum4_t v$j = v - center$j;
 $for(l, 4) if (of.${l:x,y,z,w} != $j) { v$j.${l:x,y,z,w} = 0.0f; }
@@ -75,8 +83,8 @@ int pixels = src_w;
 $end
 $if(!rows)
 int top = 0;
-int first = region * src_s + chunk * chunk_s;
-int pixels = src_w * src_h;
+int first = region * $depth * src_s + chunk * chunk_s;
+int pixels = src_w * src_h * $depth;
 $end
 int slices = min(chunk_s, src_s - chunk * chunk_s);
 $for(j, groups)
@@ -95,30 +103,32 @@ $for(j, groups) sum_t scale$j = 1.0f / sqrt(sum$j + epsilon);
 $write
 )");
 
-std::string Body(int items, bool rows, int groups) {
+std::string Body(int items, int axes, int groups) {
   const bool shared = items > 1;
   Text sum(kSweep), square(kSweep), write(kSweep), body(kBody);
   sum.Set("use", QUADRA_TEXT("$for(j, groups) sum$j += v$j.x + v$j.y + v$j.z + v$j.w;\n"));
   square.Set("use", QUADRA_TEXT("$for(j, groups) sum$j += dot(v$j, v$j);\n"));
   write.Set("use", QUADRA_TEXT("v = vec4(0.0f);\n$for(j, groups) v += v$j * scale$j;\n"
-                               "write_dst(v, px, py, first + k);\n"));
+                               "write_dst(v, px, py, at);\n"));
   for (Text* text : {&sum, &square, &write, &body}) {
-    text->Set("groups", groups).Set("shared", shared).Set("rows", rows);
+    text->Set("groups", groups).Set("shared", shared);
+    text->Set("rows", axes == 2).Set("planes", axes == 4);
     text->Set("begin", shared ? "LOCAL_X" : "0").Set("step", items);
   }
   body.Set("sum", sum.str()).Set("square", square.str()).Set("write", write.str());
-  return body.Set("means", kMeans);
+  return body.Set("means", kMeans).Set("depth", axes == 4 ? "depth" : "1");
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& shape = graph.shape(node.outputs[0]);
   const int size = shape.c / node.attributes.Int("groups");
-  const bool rows = node.attributes.Int("axes") == 2;
+  const int axes = node.attributes.Int("axes"), depth = axes == 4 ? shape.inner_b() : 1;
   int groups = 1;
   while (node.attributes.Int("groups") > 1 && size * groups % 4 != 0) groups *= 2;
   const int chunk = CeilDiv(size * groups, 4), chunks = CeilDiv(shape.slices(), chunk);
-  const int pixels = rows ? shape.w : shape.w * shape.h, regions = shape.b * (rows ? shape.h : 1);
+  const int pixels = axes == 2 ? shape.w : shape.w * shape.h * depth;
+  const int regions = axes == 2 ? shape.b * shape.h : shape.b / depth;
   const int items = ItemsFor(*context.gpu, pixels);
   KernelDesc& desc = list->Add("group_norm");
   desc.Read("src", node.inputs[0]);
@@ -127,8 +137,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("count", static_cast<float>(pixels) * static_cast<float>(size));
   desc.Int("size", size);
   desc.Int("chunk_s", chunk);
+  if (axes == 4) desc.Int("depth", depth);
   desc.trips = 3 * int64_t{chunk} * CeilDiv(pixels, items) + int64_t{2} * groups * items;
-  const std::string body = Body(items, rows, groups);
+  const std::string body = Body(items, axes, groups);
   if (items > 1) {
     desc.shared.push_back({"part", "sum_t", items});
     desc.body = body;
@@ -209,7 +220,7 @@ Status ReadAsked(const FlexMap& attributes, int rank, Asked* asked) {
 
 // More numbers of a group than GPUs may loop over.
 bool IsTooLarge(const Shape& shape, int groups) {
-  return int64_t{shape.h} * shape.w * (shape.c / groups / 4 + 4) > 600000;
+  return int64_t{shape.inner_b()} * shape.h * shape.w * (shape.c / groups / 4 + 4) > 600000;
 }
 
 Status AddNorm(const Asked& asked, Importer* importer, ValueId src, ValueId* result) {
@@ -239,7 +250,7 @@ Status ImportGroupNorm(const FlexMap& attributes, Importer* importer, ValueId* r
   Asked asked;
   QUADRA_RETURN_IF_ERROR(ReadAsked(attributes, rank, &asked));
   if (asked.groups > 0 &&
-      (rank < 3 || rank > 4 || shape.c % asked.groups != 0 || IsTooLarge(shape, asked.groups))) {
+      (rank < 3 || rank > 5 || shape.c % asked.groups != 0 || IsTooLarge(shape, asked.groups))) {
     return Unsupported("groups of such an input are not supported");
   }
   std::vector<ValueId> values(static_cast<size_t>(importer->num_inputs()), -1);
@@ -265,6 +276,7 @@ const Op kGroupNormOp = {
     .attributes = QUADRA_TEXT("epsilon groups axes"),
     .shape = InferShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
 };
 
 }  // namespace quadra

@@ -18,7 +18,7 @@ namespace {
 struct Span {
   int first, last;
 };
-const Span kSpans[] = {{3, 3}, {2, 3}, {1, 3}, {1, 2}};
+const Span kSpans[] = {{3, 3}, {2, 3}, {1, 3}, {0, 3}, {2, 2}, {1, 2}, {0, 2}};
 
 // The parts that were found of a norm.
 struct Norm {
@@ -199,8 +199,7 @@ const Span* FindNorm(const Graph& graph, const Node& last, Makers* makers, Norm*
         graph.shape(found->src) != graph.shape(last.outputs[0])) {
       continue;
     }
-    const bool fits = found->centered && graph.value(found->src).rank <= 4;
-    if (span.first == 3 || fits) return &span;
+    if (span.first == 3 || found->centered) return &span;
   }
   return nullptr;
 }

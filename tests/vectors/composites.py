@@ -194,6 +194,8 @@ CASES = [
     _group_norm("of_one", (2, 4, 3, 6), 1, operands=1, num_groups=1, sub_type=0),
     _group_norm("of_rows", (3, 9, 8), 2, operands=0, num_groups=2, sub_type=0, channel_axis=2),
     _group_norm("of_numbers", (1, 70, 3, 5), 5, num_groups=5, sub_type=0),
+    _group_norm("of_rank_5", (2, 3, 4, 5, 12), 3, num_groups=3, sub_type=0, channel_axis=4),
+    _group_norm("of_rank_5_across_slices", (1, 5, 2, 3, 10), 5, most=900, operands=0, num_groups=5, sub_type=0),
     _group_norm("that_is_layer_norm", (2, 3, 5, 6), 0),
     _group_norm("that_says_layer_norm", (2, 5, 7), 0, sub_type=1, channel_axis=-1, num_groups=1),
     attends("one_shared_head_decode", 1, 1, 9, 4, 1, 6, mask=_PAST.reshape(1, 1, 1, 9)),
