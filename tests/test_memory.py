@@ -13,6 +13,7 @@ import pytest
 from host_tools.base import settings
 from tests.delegate import environment
 from tests.model_builder import Model
+from tests.vectors.integer_weights import Integers
 
 SIDE = 7168
 FLOAT_BYTES = SIDE * SIDE * 4
@@ -93,3 +94,75 @@ def test_a_start_from_the_cache_reads_weights_where_the_file_is_mapped(library, 
     # the model and of the plan, half and once the weights, are none of it.
     _, _, idle = measure(path, library, "null")
     assert private < idle + (0.3 if backend == "opencl" else 1.3), (peak, steady, private, idle)
+
+
+_PAGES = """
+import re, sys
+from pathlib import Path
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+from tests.delegate_worker import report
+path, library, backend, cache, is_buffer = sys.argv[1:]
+options = {"backend": backend, "small_partitions_allowed": "1"} | ({"serialization_dir": cache} if cache else {})
+delegate = load_delegate(library, options)
+content = Path(path).read_bytes()
+want = np.load(path + ".npy")
+given = {"model_content": content} if is_buffer else {"model_path": path}
+interpreter = Interpreter(**given, experimental_delegates=[delegate])
+for rows in (1, 3, 1):  # the plan is made again: what went is read again
+    interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], (rows, want.shape[-1]))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.ones((rows, want.shape[-1]), np.float32))
+    interpreter.invoke()
+    got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    assert np.abs(got - want).max() <= 1e-5 * np.ptp(want), np.abs(got - want).max()
+assert all(node["on"] == "gpu" for node in report(library, delegate)["nodes"])
+assert not is_buffer or Path(path).read_bytes() == content
+mapped = Path("/proc/self/smaps").read_text().split(path + "\\n")[1:]
+print(sum(int(re.search(r"^Rss: +(\\d+)", one, re.M)[1]) for one in mapped) * 1024, len(mapped))
+"""
+
+
+@pytest.fixture(scope="module")
+def kinds_of_weights(tmp_path_factory):
+    """A model of each kind of weights, with its output for ones: a name, and the file."""
+    side, folder = 2048, tmp_path_factory.mktemp("pages")
+    rng = np.random.default_rng(0)
+    for kind in ("f32", "f16", "int8"):
+        model, floats = Model(), rng.uniform(-1, 1, (side, side)).astype(np.float16).astype(np.float32)
+        x = model.input((1, side))
+        if kind == "int8":
+            weights = Integers("pages", (side, side), kind, "channel")
+            floats = weights.floats
+            y = model.op("FULLY_CONNECTED", [x, weights.add(model), None], (1, side), "FullyConnectedOptions", 12)
+        else:
+            matrix = floats if kind == "f32" else model.const_f16(floats.astype(np.float16))
+            y = model.fully_connected(x, matrix, np.zeros(side, np.float32))
+        model.output(y)
+        (folder / kind).write_bytes(model.bytes())
+        np.save(folder / kind, floats.sum(axis=1, dtype=np.float64))
+    return folder
+
+
+@pytest.mark.parametrize("backend", ["opencl", "gles"])
+@pytest.mark.parametrize("kind", ["f32", "f16", "int8"])
+@pytest.mark.parametrize("is_buffer", ["", "buffer"])
+def test_pages_of_the_model_s_file_go_once_its_weights_were_read(
+    library, kinds_of_weights, tmp_path, backend, kind, is_buffer
+):
+    """Hashed and packed, cold and from the cache. Of a model in a buffer, whose pages no file has, they stay as they are."""
+    path = kinds_of_weights / kind
+    for cache in ("", str(tmp_path), str(tmp_path)):
+        done = subprocess.run(
+            [sys.executable, "-c", _PAGES, str(path), str(library), backend, cache, is_buffer],
+            cwd=settings.ROOT,
+            env=os.environ | environment(library) | {"PYTHONPATH": str(settings.ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        resident, mappings = map(int, done.stdout.split())
+        assert mappings == (0 if is_buffer else 1)
+        # The system maps pages around each place that is read, up to a huge one.
+        assert resident <= (2 << 20) + 0.2 * path.stat().st_size, resident

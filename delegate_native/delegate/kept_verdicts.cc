@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "delegate_native/base/file_pages.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/subgraph.h"
 #include "delegate_native/tflite/builtin_params.h"
@@ -185,6 +186,7 @@ void ConstantHashes::Add(const void* data, size_t bytes, ContentHash* hash) {
   if (known == known_.end()) {
     ContentHash own;
     own.Add(data, bytes);
+    GiveFilePagesBack(data, bytes);
     known = known_.insert(known_.end(), {data, bytes, own.low(), own.high()});
   }
   const uint64_t content[] = {known->low, known->high};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "delegate_native/base/file_pages.h"
 #include "delegate_native/base/half.h"
 
 namespace quadra {
@@ -27,10 +28,22 @@ float Constant::at(size_t i) const {
   return half_ ? HalfToFloat(Read<uint16_t>(bytes_, i)) : Read<float>(bytes_, i);
 }
 
+size_t Constant::bits_of_each() const {
+  return bits_ > 0            ? static_cast<size_t>(bits_)
+         : !IsFloat(element_) ? BytesOf(element_) * 8
+         : half_              ? 16
+                              : 32;
+}
+
+void Constant::GiveBack() const {
+  if (bytes_) GiveFilePagesBack(bytes_, stored_bytes());
+}
+
 std::vector<int32_t> Constant::SignedWords() const {
-  const size_t bytes = (size_ * static_cast<size_t>(bits_) + 7) / 8;
+  const size_t bytes = stored_bytes();
   std::vector<int32_t> words((bytes + 3) / 4, 0);
   memcpy(words.data(), bytes_, bytes);
+  GiveBack();
   if (Shift() == 0) return words;
   for (int32_t& word : words) word ^= static_cast<int32_t>(0x80808080);
   return words;
@@ -42,6 +55,7 @@ SharedFloats Constant::floats() const {
   if (own_) return own_;
   std::vector<float> floats(size_);
   for (size_t i = 0; i < size_; ++i) floats[i] = at(i);
+  GiveBack();
   return Share(std::move(floats));
 }
 
@@ -71,12 +85,9 @@ void Constant::AddTo(ContentHash* hash) const {
   hash->Add(static_cast<int64_t>(scales_.stride));
   if (own_) return hash->Add(own_->data(), size_ * sizeof(float));
   if (!bytes_) return hash->Add(own_ints_.data(), size_ * sizeof(int32_t));
-  const size_t bits = bits_ > 0            ? static_cast<size_t>(bits_)
-                      : !IsFloat(element_) ? BytesOf(element_) * 8
-                      : half_              ? 16
-                                           : 32;
-  hash->Add(static_cast<int64_t>(bits));
-  hash->Add(bytes_, (size_ * bits + 7) / 8);
+  hash->Add(static_cast<int64_t>(bits_of_each()));
+  hash->Add(bytes_, stored_bytes());
+  GiveBack();
 }
 
 std::vector<int32_t> Constant::ints() const {
@@ -85,6 +96,7 @@ std::vector<int32_t> Constant::ints() const {
     ints[i] = static_cast<int32_t>(
         std::min<int64_t>(std::max<int64_t>(whole_at(i), INT32_MIN), INT32_MAX));
   }
+  GiveBack();
   return ints;
 }
 

@@ -1,6 +1,7 @@
 // Numbers that are known when the model is loaded: a view of the model's bytes, which live as long
 // as its interpreter, or numbers of our own. Floats are made of them when somebody asks, and go
-// when the last who asked lets them go, so that weights do not lie in memory twice.
+// when the last who asked lets them go, so that weights do not lie in memory twice. Nor do the
+// pages of a model's file stay when all numbers of a constant were read.
 #ifndef QUADRA_GRAPH_CONSTANT_H_
 #define QUADRA_GRAPH_CONSTANT_H_
 
@@ -70,6 +71,10 @@ class Constant {
   }
   int Shift() const { return stored_ == Element::kUInt8 ? 128 : 0; }
   int64_t whole_at(size_t i) const;
+  size_t bits_of_each() const;  // of those in `bytes_`
+  size_t stored_bytes() const { return (size_ * bits_of_each() + 7) / 8; }
+  // Some method has read all numbers.
+  void GiveBack() const;
 
   SharedFloats own_;
   std::vector<int32_t> own_ints_;

@@ -1,0 +1,16 @@
+// The pages of a mapped file that somebody has read are resident until the system wants them.
+#ifndef QUADRA_BASE_FILE_PAGES_H_
+#define QUADRA_BASE_FILE_PAGES_H_
+
+#include <cstddef>
+
+namespace quadra {
+
+// Gives those whole pages of some bytes back that a file backs: whoever reads them again gets them
+// from there. Other memory is left as it is: anonymous pages, and those of a file that were written
+// to in a private mapping. Nobody may write the bytes meanwhile. Few bytes are not worth the calls.
+void GiveFilePagesBack(const void* data, size_t size);
+
+}  // namespace quadra
+
+#endif  // QUADRA_BASE_FILE_PAGES_H_
