@@ -153,3 +153,104 @@ def test_memory_has_them_once(library, backend):
     private(0)  # a driver's compiler takes memory of its own: now its work is in the cache
     saved = private(1) - private(0)
     assert 0.8 * bytes_ < saved < 1.2 * bytes_, saved / bytes_
+
+
+_TIED = """
+import json, sys
+import numpy as np
+from tests.delegate_worker import open_model, report
+from tests.model_builder import Model
+from tests.signature_models import with_signatures
+from tests.vectors.integer_weights import Integers
+library, backend, target, kind, scales = sys.argv[1:]
+rows = 1003  # a block of rows is not full
+table = Integers("tied", (rows, 512), kind, int(scales) or "channel")
+ids = np.append(np.random.default_rng(0).integers(0, rows, 22), (0, rows - 1)).astype(np.int32)
+
+def lookup():
+    m = Model()
+    version = 5 if table.block else 4
+    m.output(m.op("EMBEDDING_LOOKUP", [m.input((24,), "int32"), table.add(m)], (24, 512), version=version))
+    return m
+
+def product():
+    m = Model()
+    m.output(m.op("FULLY_CONNECTED", [m.input((1, 512)), table.add(m), None], (1, rows), "FullyConnectedOptions", 12))
+    return m
+
+options = {"backend": backend, "target": target, "small_partitions_allowed": "1"}
+interpreter, delegate = open_model(library, with_signatures(lookup(), product(), ("prefill", "decode")), options)
+got = interpreter.get_signature_runner("prefill")(x=ids)["y"]
+assert np.array_equal(got, table.floats[ids]), np.abs(got - table.floats[ids]).max()
+x = np.random.default_rng(1).uniform(-1, 1, (1, 512)).astype(np.float32)
+got, want = interpreter.get_signature_runner("decode")(x=x)["y"], x @ table.floats.T
+assert np.abs(got - want).max() <= 1e-5 * np.ptp(want), np.abs(got - want).max()
+"""
+
+
+@pytest.mark.parametrize(("kind", "scales"), [("int8", 0), ("int4", 32)])
+@pytest.mark.parametrize(
+    ("backend", "target"),
+    [("opencl", ""), ("gles", ""), ("opencl", "adreno-640"), ("opencl", "mali-g76"), ("gles", "adreno-740-gles")],
+)
+def test_a_lookup_and_a_product_share_a_table(library, backend, target, kind, scales):
+    """The embeddings that are the output layer's weights, too."""
+    path = str(TARGETS / f"{target}.json") if target else ""
+    done = child_process.run(
+        [sys.executable, "-c", _TIED + _REPORT, library, backend, path, kind, str(scales)],
+        cwd=settings.ROOT,
+        env=environment(library),
+        timeout_s=200,
+    )
+    stored = 1003 * 512 * int(kind[3:]) // 8
+    for bytes_, shared, _ in json.loads(done.stdout.splitlines()[-1]):
+        assert stored <= shared <= bytes_ < 1.5 * stored
+
+
+_PEAK = """
+import sys
+from pathlib import Path
+import numpy as np
+from tests.delegate_worker import open_model, report
+from tests.model_builder import Model
+from tests.signature_models import with_signatures
+library, backend, other_seed, cache = sys.argv[1:]
+
+def chain(seed, then):
+    m, chosen = Model(), np.random.default_rng(seed)
+    x = m.input((8, 1024))
+    for _ in range(8):
+        x = m.fully_connected(x, chosen.uniform(-1, 1, (1024, 1024)).astype(np.float32), np.zeros(1024, np.float32))
+    m.output(m.unary(then, x))
+    return m
+
+model = with_signatures(chain(0, "TANH"), chain(int(other_seed), "RELU"), ("first", "second"))
+options = {"backend": backend, "small_partitions_allowed": "1"} | ({"serialization_dir": cache} if cache else {})
+Path("/proc/self/clear_refs").write_text("5")  # the peak of what made the model
+interpreter, delegate = open_model(library, model, options)
+print(int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10)
+for key in ("first", "second"):
+    interpreter.get_signature_runner(key)(x=np.ones((8, 1024), np.float32))
+partitions = report(library, delegate)["partitions"]
+assert [one["cache"] for one in partitions] == ["miss: none is kept; saved" if cache else "off"] * 2
+assert all(node["on"] == "gpu" for node in report(library, delegate)["nodes"])
+"""
+
+
+@on_both
+@pytest.mark.parametrize("cached", ["", "cached"])
+def test_a_plan_that_is_made_beside_another_one_holds_no_copy(library, backend, cached, tmp_path):
+    """At the peak, whether or not the cache is to have them: files are written from the copy that there is."""
+    bytes_ = 8 * 1024 * 1024 * 4
+
+    def peak(other_seed: int) -> int:
+        folder = str(tmp_path / str(len(list(tmp_path.iterdir())))) if cached else ""
+        words = [library, backend, other_seed, folder]
+        done = child_process.run(
+            [sys.executable, "-c", _PEAK, *map(str, words)], cwd=settings.ROOT, env=environment(library), timeout_s=200
+        )
+        return int(done.stdout.splitlines()[-1])
+
+    peak(0)  # a driver's compiler takes memory of its own: now its work is in the cache
+    saved = peak(1) - peak(0)
+    assert saved > 0.6 * bytes_, saved / bytes_

@@ -14,7 +14,7 @@ constexpr size_t kLeastBytes = 1 << 16;
 
 // An entry of /proc/self/pagemap (the kernel's Documentation/admin-guide/mm/pagemap.rst): bits say
 // whether the page is there, whether it is swapped, and whether a file or shared memory backs it.
-// What is nowhere yet has no content to lose.
+// A page that is nowhere yet has no content to lose.
 bool IsOfFile(uint64_t entry) {
   const bool is_present = entry >> 63 & 1, is_swapped = entry >> 62 & 1, is_file = entry >> 61 & 1;
   return !is_swapped && (!is_present || is_file);
@@ -22,7 +22,7 @@ bool IsOfFile(uint64_t entry) {
 
 }  // namespace
 
-// Of a mapping's pages some may be a file's and others written to: only the kernel's table of pages
+// Some of a mapping's pages may be a file's and others written to: only the kernel's table of pages
 // tells, not its list of mappings. Where it cannot be read nothing is given back.
 void GiveFilePagesBack(const void* data, size_t size) {
   if (size < kLeastBytes) return;
@@ -32,23 +32,36 @@ void GiveFilePagesBack(const void* data, size_t size) {
   const size_t end = (begin + size) / page;
   const int table = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   if (table < 0) return;
-  uint64_t entries[256];
-  constexpr size_t kMost = sizeof(entries) / sizeof(entries[0]);
+  auto* to = static_cast<char*>(const_cast<void*>(data)) + (at * page - begin);
+  constexpr size_t kMost = 256, kEntry = sizeof(uint64_t);
+  uint64_t entries[kMost];
   while (at < end) {
-    const size_t bytes = std::min(end - at, kMost) * sizeof(entries[0]);
-    const auto offset = static_cast<off_t>(at * sizeof(entries[0]));
-    if (pread(table, entries, bytes, offset) != static_cast<ssize_t>(bytes)) break;
-    const uint64_t* const last = entries + bytes / sizeof(entries[0]);
-    for (const uint64_t* entry = entries; entry != last;) {
-      const uint64_t* const run = entry;
-      while (entry != last && IsOfFile(*entry)) ++entry;
-      const auto pages = static_cast<size_t>(entry - run);
-      if (pages > 0) madvise(reinterpret_cast<void*>(at * page), pages * page, MADV_DONTNEED);
-      at += pages;
-      while (entry != last && !IsOfFile(*entry)) ++entry, ++at;
+    const size_t count = std::min(end - at, kMost);
+    const ssize_t got = pread(table, entries, count * kEntry, static_cast<off_t>(at * kEntry));
+    if (got != static_cast<ssize_t>(count * kEntry)) break;
+    for (size_t i = 0; i < count;) {
+      const size_t first = i;
+      while (i < count && IsOfFile(entries[i])) ++i;
+      if (i > first) madvise(to + first * page, (i - first) * page, MADV_DONTNEED);
+      while (i < count && !IsOfFile(entries[i])) ++i;
     }
+    at += count, to += count * page;
   }
   close(table);
+}
+
+void HashFilePages(const void* data, size_t size, ContentHash* hash) {
+  constexpr size_t kPiece = 1 << 20;
+  const auto* const bytes = static_cast<const char*>(data);
+  size_t at = 0;
+  do {
+    const size_t piece = std::min(size - at, kPiece);
+    hash->Add(bytes + at, piece);
+    GiveFilePagesBack(bytes + at, piece);
+    at += piece;
+  } while (at < size);
+  // A page that is read maps others before it.
+  if (size > kPiece) GiveFilePagesBack(data, size);
 }
 
 }  // namespace quadra

@@ -4,12 +4,17 @@
 
 #include <cstddef>
 
+#include "delegate_native/base/content_hash.h"
+
 namespace quadra {
 
 // Gives those whole pages of some bytes back that a file backs: whoever reads them again gets them
 // from there. Other memory is left as it is: anonymous pages, and those of a file that were written
 // to in a private mapping. Nobody may write the bytes meanwhile. Few bytes are not worth the calls.
 void GiveFilePagesBack(const void* data, size_t size);
+
+// Adds them to a hash, and gives the pages back that it is done with.
+void HashFilePages(const void* data, size_t size, ContentHash* hash);
 
 }  // namespace quadra
 

@@ -38,27 +38,25 @@ std::string KeyFor(const std::string& content, const std::string& precision, con
          content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
 }
 
-// The large constants of a plan that others may have as well, as they lie in it.
-std::vector<WeightsAt> WeightsOf(const PlanBytes& plan) {
-  std::vector<WeightsAt> weights;
-  for (const fb::Buffer* buffer : *fb::GetPlan(plan.data())->buffers()) {
-    if (buffer->kind() != fb::BufferKind_Constant || buffer->content_high() == 0) continue;
-    weights.push_back({static_cast<uint64_t>(buffer->data()->data() - plan.data()), buffer->bytes(),
-                       buffer->content_low(), buffer->content_high()});
-  }
-  std::sort(weights.begin(), weights.end(),
-            [](const WeightsAt& a, const WeightsAt& b) { return a.offset < b.offset; });
-  return weights;
-}
-
-// One plan of this process after the other: the next one finds what the last one wrote.
+// Writes the large constants of a plan that others may have as well; `all` gets them as they lie in
+// the plan. One plan of this process after the other: the next one finds what the last one wrote.
 Status WriteAll(const std::string& path, const PlanBytes& plan,
-                const std::vector<WeightsAt>& weights) {
+                const std::vector<const uint8_t*>& weights, std::vector<WeightsAt>* all) {
   static Mutex* const mutex = new Mutex;  // it stays when the process ends
   const MutexLock lock(mutex);
-  for (const WeightsAt& at : weights) {
-    QUADRA_RETURN_IF_ERROR(WriteWeights(PathOfWeights(path, at), at, plan.data() + at.offset));
+  const auto& buffers = *fb::GetPlan(plan.data())->buffers();
+  for (unsigned i = 0; i < buffers.size(); ++i) {
+    const fb::Buffer& buffer = *buffers.Get(i);
+    if (buffer.kind() != fb::BufferKind_Constant || buffer.content_high() == 0) continue;
+    const uint8_t* const own = buffer.data()->data();
+    const WeightsAt at = {static_cast<uint64_t>(own - plan.data()), buffer.bytes(),
+                          buffer.content_low(), buffer.content_high()};
+    const uint8_t* const content = weights.empty() ? own : weights[i];
+    QUADRA_RETURN_IF_ERROR(WriteWeights(PathOfWeights(path, at), at, content));
+    all->push_back(at);
   }
+  std::sort(all->begin(), all->end(),
+            [](const WeightsAt& a, const WeightsAt& b) { return a.offset < b.offset; });
   return Status();
 }
 
@@ -153,12 +151,13 @@ Status ModelCache::Load(const std::string& key, PlanBytes* plan,
 }
 
 Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
+                        const std::vector<const uint8_t*>& weights,
                         const std::vector<uint8_t>& binaries, std::string* removed) const {
   QUADRA_RETURN_IF_ERROR(MakeFolder());
   const std::string path = PathOf(key, kEnding);
-  const std::vector<WeightsAt> weights = WeightsOf(plan);
-  QUADRA_RETURN_IF_ERROR(WriteAll(path, plan, weights));
-  QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, {plan.data(), plan.size()}, weights,
+  std::vector<WeightsAt> list;
+  QUADRA_RETURN_IF_ERROR(WriteAll(path, plan, weights, &list));
+  QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, {plan.data(), plan.size()}, list,
                                         {binaries.data(), binaries.size()}));
   *removed = PruneAfter(path);
   return Status();

@@ -140,6 +140,7 @@ Status ReadWeights(const std::string& path, const WeightsAt& weights, uint8_t* t
 
 Status WriteWeights(const std::string& path, const WeightsAt& weights, const uint8_t* content) {
   if (IsKept(path, weights)) return Status();
+  if (!content) return Unsupported("the device alone has its weights");
   const Content all = {content, static_cast<size_t>(weights.size)};
   return WriteWhole(
       path,

@@ -28,7 +28,7 @@ std::string PathOfWeights(const std::string& plan_path, const WeightsAt& weights
 // its plans, until the file is changed.
 Status ReadWeights(const std::string& path, const WeightsAt& weights, uint8_t* to);
 
-// Nothing is written where the file is there and whole.
+// Nothing is written where the file is there and whole. Null: the device alone has the content.
 Status WriteWeights(const std::string& path, const WeightsAt& weights, const uint8_t* content);
 
 }  // namespace quadra

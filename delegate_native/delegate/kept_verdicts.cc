@@ -185,8 +185,7 @@ void ConstantHashes::Add(const void* data, size_t bytes, ContentHash* hash) {
   });
   if (known == known_.end()) {
     ContentHash own;
-    own.Add(data, bytes);
-    GiveFilePagesBack(data, bytes);
+    HashFilePages(data, bytes, &own);
     known = known_.insert(known_.end(), {data, bytes, own.low(), own.high()});
   }
   const uint64_t content[] = {known->low, known->high};

@@ -39,11 +39,13 @@ void Constant::GiveBack() const {
   if (bytes_) GiveFilePagesBack(bytes_, stored_bytes());
 }
 
-std::vector<int32_t> Constant::SignedWords() const {
-  const size_t bytes = stored_bytes();
-  std::vector<int32_t> words((bytes + 3) / 4, 0);
-  memcpy(words.data(), bytes_, bytes);
-  GiveBack();
+std::vector<int32_t> Constant::SignedWords(size_t first, size_t count) const {
+  std::vector<int32_t> words(count, 0);
+  const char* const from = static_cast<const char*>(bytes_) + first * sizeof(words[0]);
+  const size_t bytes =
+      std::min(count * sizeof(words[0]), stored_bytes() - first * sizeof(words[0]));
+  memcpy(words.data(), from, bytes);
+  GiveFilePagesBack(from, bytes);
   if (Shift() == 0) return words;
   for (int32_t& word : words) word ^= static_cast<int32_t>(0x80808080);
   return words;
@@ -86,8 +88,7 @@ void Constant::AddTo(ContentHash* hash) const {
   if (own_) return hash->Add(own_->data(), size_ * sizeof(float));
   if (!bytes_) return hash->Add(own_ints_.data(), size_ * sizeof(int32_t));
   hash->Add(static_cast<int64_t>(bits_of_each()));
-  hash->Add(bytes_, stored_bytes());
-  GiveBack();
+  HashFilePages(bytes_, stored_bytes(), hash);
 }
 
 std::vector<int32_t> Constant::ints() const {

@@ -48,9 +48,11 @@ class Constant {
   // Bits of the integers that floats are stored as, 8 or less; else 0.
   int stored_bits() const { return bits_ <= 8 ? bits_ : 0; }
   const Scales& scales() const { return scales_; }
-  // All of these integers as they lie in the file, in words of 32 bits. They are signed here: those
-  // of uint8 less 128, and so are their zero points.
-  std::vector<int32_t> SignedWords() const;
+  // These integers as they lie in the file, in words of 32 bits, from the word `first` on. They are
+  // signed here: those of uint8 less 128, and so are their zero points.
+  std::vector<int32_t> SignedWords(size_t first, size_t count) const;
+  // Some function has read all numbers.
+  void GiveBack() const;
   int signed_zero(size_t place) const { return zero_of(place) - Shift(); }
   // The numbers of a float32 constant.
   SharedFloats floats() const;
@@ -73,8 +75,6 @@ class Constant {
   int64_t whole_at(size_t i) const;
   size_t bits_of_each() const;  // of those in `bytes_`
   size_t stored_bytes() const { return (size_ * bits_of_each() + 7) / 8; }
-  // Some method has read all numbers.
-  void GiveBack() const;
 
   SharedFloats own_;
   std::vector<int32_t> own_ints_;

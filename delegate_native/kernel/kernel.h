@@ -43,6 +43,8 @@ struct ConstantArg {
   bool half = false;   // kept so; the plan says
   // Makes them, when the plan is written: a kernel that is only judged never asks.
   Function<std::vector<float>()> pack;
+  // In its place, of large ints: puts them where they are to lie, where zeros were.
+  Function<void(int32_t* to)> write;
 
   // How they are kept, where the precision asks for halfs.
   Cell CellOf(bool half) const {
@@ -103,7 +105,10 @@ struct KernelDesc {
   }
   void Constant(std::string_view arg, int width, int64_t floats,
                 Function<std::vector<float>()> pack) {
-    constants.push_back({std::string(arg), width, floats, false, false, std::move(pack)});
+    constants.push_back({std::string(arg), width, floats, false, false, std::move(pack), {}});
+  }
+  void Ints(std::string_view arg, int width, int64_t ints, Function<void(int32_t*)> write) {
+    constants.push_back({std::string(arg), width, ints, true, false, {}, std::move(write)});
   }
   void ReadDense(std::string_view arg, int tensor) {
     Read(arg, tensor);

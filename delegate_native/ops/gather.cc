@@ -112,12 +112,13 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(
 // floats.
 constexpr const char* kPixelOfIntegers = QUADRA_TEXT(R"(
 int at = int_lane(read_indices(0, 0, x / 4), x % 4);
-at = min(max(at, 0), blocks - 1);
-int q = read_m(at * step + s * bits / 8) >> (s * bits * 4 % 32);
-at += blocks * words * parts;
+at = min(max(at, 0), rows - 1);
+int o = at / lanes, lane = at - o * lanes, word = s * bits / 8;
+int q = read_m((o * step + word * (step > 1 ? 1 : blocks)) * lanes + lane) >> (s * bits * 4 % 32);
+at = (blocks * words * parts + o) * lanes + lane;
 ivec4 v = ivec4(q, q >> bits, q >> 2 * bits, q >> 3 * bits) << (32 - bits) >> (32 - bits);
-sum4_t scale = as_float4(ivec4(read_m(at + s * parts / dst_s * blocks)));
-write_dst(to_float(v - read_m(at + (parts + 1) * blocks)) * scale, x, y, s);
+sum4_t scale = as_float4(ivec4(read_m(at + s * parts / dst_s * blocks * lanes)));
+write_dst(to_float(v - read_m(at + (parts + 1) * blocks * lanes)) * scale, x, y, s);
 )");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -131,7 +132,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int indices = Viewed(context, graph, node.inputs[1], views.indices, list);
   const int to = BeginReshape(graph, node, views.out, list);
   KernelDesc& desc = list->Add("gather");
-  if (integers) AddIntegerTable(table, views.data, &desc);
+  if (integers) AddIntegerTable(*context.gpu, table, views.data, &desc);
   else desc.Read("src", data);
   desc.Read("indices", indices);
   desc.Write("dst", to);

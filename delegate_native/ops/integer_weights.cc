@@ -51,34 +51,44 @@ struct Matrix {
   int step_in() const { return step > 1 ? 1 : blocks; }
   int64_t numbers() const { return int64_t{blocks} * (words + parts + 2) * lanes; }
 
-  std::vector<float> Pack() const {
-    std::vector<float> packed(static_cast<size_t>(numbers()), 0.0f);
-    const std::vector<int32_t> all = stored->SignedWords();
-    const int32_t* from = all.data();
-    const std::vector<float>& scales = stored->scales().scales;
-    const SharedFloats biases = bias ? bias->floats() : nullptr;
-    const std::ptrdiff_t width = lanes;
-    for (int row = 0; row < rows; ++row) {
-      float* const to = &packed[static_cast<size_t>(row % lanes)];
-      const int block = row / lanes;
-      for (int i = 0; i < words; ++i) {
-        memcpy(to + (block * step + i * step_in()) * width, from++, sizeof(*from));
+  // Rows of about a megabyte at a time: a table is half of a small language model.
+  void Write(int32_t* to) const {
+    const size_t row_words = static_cast<size_t>(words);
+    const int most = std::max(1, (1 << 18) / words);
+    for (int row = 0; row < rows; row += most) {
+      const int count = std::min(most, rows - row);
+      const std::vector<int32_t> read = stored->SignedWords(static_cast<size_t>(row) * row_words,
+                                                            static_cast<size_t>(count) * row_words);
+      for (int i = 0; i < count; ++i) {
+        WriteWords(&read[static_cast<size_t>(i) * row_words], row + i, to);
       }
-      float* floats = to + (blocks * words + block) * width;
-      const size_t first = static_cast<size_t>(row) * static_cast<size_t>(parts) % scales.size();
-      for (int k = 0; k < parts; ++k, floats += blocks * width) {
-        *floats = scales[first + static_cast<size_t>(k)];
-      }
-      if (biases) *floats = (*biases)[static_cast<size_t>(row)];
-      const int32_t zero = stored->signed_zero(first);
-      memcpy(floats + blocks * width, &zero, sizeof(zero));
     }
-    return packed;
+    stored->GiveBack();
+    const SharedFloats biases = bias ? bias->floats() : nullptr;
+    for (int row = 0; row < rows; ++row) WriteFloats(row, biases, to);
   }
 
-  void AddTo(KernelDesc* kernel) const {
-    kernel->Constant("m", lanes, numbers(), [matrix = *this] { return matrix.Pack(); });
-    kernel->constants.back().ints = true;
+  void WriteWords(const int32_t* from, int row, int32_t* to) const {
+    const std::ptrdiff_t width = lanes, stride = width * step_in();
+    to += row % lanes + row / lanes * width * step;
+    for (int i = 0; i < words; ++i) to[i * stride] = from[i];
+  }
+
+  void WriteFloats(int row, const SharedFloats& biases, int32_t* to) const {
+    const std::vector<float>& scales = stored->scales().scales;
+    const std::ptrdiff_t width = lanes;
+    to += row % lanes + (width * blocks * words + row / lanes * width);
+    const size_t first = static_cast<size_t>(row) * static_cast<size_t>(parts) % scales.size();
+    for (int k = 0; k < parts; ++k, to += blocks * width) {
+      memcpy(to, &scales[first + static_cast<size_t>(k)], sizeof(*to));
+    }
+    if (biases) memcpy(to, &(*biases)[static_cast<size_t>(row)], sizeof(*to));
+    to[blocks * width] = stored->signed_zero(first);
+  }
+
+  // As vectors of `width` numbers.
+  void AddTo(int width, KernelDesc* kernel) const {
+    kernel->Ints("m", width, numbers(), [matrix = *this](int32_t* to) { matrix.Write(to); });
     kernel->Int("blocks", blocks);
     kernel->Int("parts", parts);
     kernel->Int("words", words / parts);
@@ -154,6 +164,20 @@ bool IsLarge(const Constant& weights, const Shape& rows) {
 
 }  // namespace
 
+// As a product by one row, or by one tile of rows, reads it: the same weights are packed alike
+// whatever the rows are, and for who reads a table's rows, and are shared.
+Matrix PackedFor(const GpuInfo& gpu, const ConstantData& weights, int rows, int columns, int tiles,
+                 int items, int* split_bits) {
+  const RowVector* const own = CpuKernelsFor(gpu).integer_rows;
+  Matrix matrix(weights, rows, columns, (own ? own : &kFourRows)->rows);
+  // Parts are shared as they are, whatever their words.
+  const int steps = std::min(matrix.words, matrix.parts > 1 ? 4 * matrix.parts : matrix.words);
+  *split_bits = SplitBits(gpu, int64_t{matrix.blocks} * items, tiles, steps);
+  // Neighbours read neighbours; who goes through a row alone, or its group, finds it in one piece.
+  if (gpu.runs_items_together() && *split_bits == 0) matrix.step = 1;
+  return matrix;
+}
+
 bool KeepsIntegers(const Graph& graph, const Node& node) {
   if (node.op != "conv2d") return false;
   const Value& weights = graph.value(node.inputs[1]);
@@ -173,21 +197,17 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   const Shape& in = graph.shape(node.inputs[0]);
   const RowVector* const own = CpuKernelsFor(gpu).integer_rows;
   const RowVector& vector = own ? *own : kFourRows;
-  Matrix matrix(weights.constant, weights.shape.b, in.c, vector.rows);
-  if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
-  // Parts are shared as they are, whatever their words.
-  const int steps = std::min(matrix.words, matrix.parts > 1 ? 4 * matrix.parts : matrix.words);
   const int row_tiles = CeilDiv(in.w, kRowsAtOnce), tiles = row_tiles * in.h;
   const int pixels = CeilDiv(in.w, row_tiles);
-  // By one tile of a row: the same weights are packed alike whatever the rows are, and shared.
-  const int split_bits = SplitBits(gpu, int64_t{matrix.blocks} * in.h * in.b, tiles, steps);
-  // Neighbours read neighbours; who goes through a row alone, or its group, finds it in one piece.
-  if (gpu.runs_items_together() && split_bits == 0) matrix.step = 1;
+  int split_bits;
+  Matrix matrix =
+      PackedFor(gpu, weights.constant, weights.shape.b, in.c, tiles, in.h * in.b, &split_bits);
+  if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
   if (matrix.words > kMostTrips || matrix.numbers() * 4 > gpu.max_buffer_bytes) return false;
   KernelDesc& kernel = list->Add("matvec");
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
-  matrix.AddTo(&kernel);
+  matrix.AddTo(matrix.lanes, &kernel);
   kernel.Int("tiles", tiles);
   if (row_tiles > 1) kernel.Int("row_tiles", row_tiles);
   kernel.trips = matrix.words;
@@ -207,8 +227,13 @@ bool KeepsIntegers(const ConstantData& table, const Shape& rows) {
   return rows.b * rows.h == 1 && PartsOf(table, rows.c) > 0;
 }
 
-void AddIntegerTable(const ConstantData& table, const Shape& rows, KernelDesc* kernel) {
-  Matrix(table, rows.w, rows.c, 1).AddTo(kernel);
+void AddIntegerTable(const GpuInfo& gpu, const ConstantData& table, const Shape& rows,
+                     KernelDesc* kernel) {
+  int split_bits;
+  const Matrix matrix = PackedFor(gpu, table, rows.w, rows.c, 1, 1, &split_bits);
+  matrix.AddTo(1, kernel);
+  kernel->Int("rows", matrix.rows);
+  kernel->Int("lanes", matrix.lanes);
   kernel->Int("bits", table->stored_bits());
 }
 

@@ -15,8 +15,9 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
 
 // Whether a table of rows, seen as [1, 1, rows, columns], stays integers where rows of it are read.
 bool KeepsIntegers(const ConstantData& table, const Shape& rows);
-// Gives a kernel such a table.
-void AddIntegerTable(const ConstantData& table, const Shape& rows, KernelDesc* kernel);
+// Gives a kernel such a table, as a product has it as its weights.
+void AddIntegerTable(const GpuInfo& gpu, const ConstantData& table, const Shape& rows,
+                     KernelDesc* kernel);
 
 }  // namespace quadra
 

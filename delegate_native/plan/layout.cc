@@ -362,6 +362,9 @@ void Layout::PlaceConstants(const std::vector<KernelDesc>& kernels) {
 
 // One after the other: what was packed for one goes before the next is.
 void Layout::Write(const Piece& piece, uint8_t* to) const {
+  if (piece.constant && piece.constant->write) {
+    return piece.constant->write(reinterpret_cast<int32_t*>(to));
+  }
   if (piece.constant) return Store(piece.constant->pack(), piece.constant->half, to);
   const TensorLayout& layout = piece.tensor->layout;
   const Constant& constant = *piece.tensor->constant;
@@ -382,7 +385,8 @@ int Layout::RegionOf(const ConstantArg& constant) const {
   return region_of_constant_.at(&constant);
 }
 
-Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* builder) const {
+Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* builder,
+                                                                     WeightStore* known) const {
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers;
   for (const PlannedBuffer& buffer : buffers_) {
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
@@ -396,6 +400,9 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
       memset(bytes, 0, buffer.bytes);  // between the pieces
       for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);
       if (buffer.is_shared) content.Add(bytes, buffer.bytes);
+      if (buffer.is_shared && known && known->Has(content.low(), content.high(), buffer.bytes)) {
+        GiveBack(bytes, buffer.bytes);
+      }
     }
     buffers.push_back(fb::CreateBuffer(*builder, buffer.kind, buffer.bytes, data, buffer.width,
                                        buffer.height, static_cast<fb::Cell>(buffer.cell),

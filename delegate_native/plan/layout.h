@@ -9,6 +9,7 @@
 #include "delegate_native/ops/op.h"
 #include "delegate_native/plan/memory_planner.h"
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/plan/weights.h"
 
 namespace quadra {
 
@@ -32,7 +33,8 @@ class Layout {
   using Builder = flatbuffers::FlatBufferBuilder;
   template <typename T>
   using Vector = flatbuffers::Offset<flatbuffers::Vector<T>>;
-  Vector<flatbuffers::Offset<fb::Buffer>> WriteBuffers(Builder* builder) const;
+  // The pages of large constants that `known` has are given back again. It may be null.
+  Vector<flatbuffers::Offset<fb::Buffer>> WriteBuffers(Builder* builder, WeightStore* known) const;
   Vector<const fb::Region*> WriteRegions(Builder* builder) const;
   // `dispatch_of[k]` is the first dispatch of kernel k; a last entry tells how many there are.
   Vector<flatbuffers::Offset<fb::Tensor>> WriteTensors(Builder* builder,

@@ -27,7 +27,7 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& reque
       if (is_first) dispatch_of_node->push_back(rendered.dispatch_of_kernel[i]);
     }
   }
-  return WritePlan({graph, context, layout, made, rendered}, plan);
+  return WritePlan({graph, context, layout, made, rendered, request.known}, plan);
 }
 
 }  // namespace quadra

@@ -11,6 +11,7 @@
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/plan/plan_bytes.h"
+#include "delegate_native/plan/weights.h"
 
 namespace quadra {
 
@@ -25,6 +26,8 @@ struct PlanRequest {
   std::vector<Group> groups;
   int most_items = INT32_MAX;                      // of a group, where the target allows more
   ImageMemory image_memory = ImageMemory::kArena;  // at most
+  // Large constants that it has are in the plan by their hash alone. Null: the plan is whole.
+  WeightStore* known = nullptr;
 };
 
 // The kernels are in the language of gpu.api. `graph` has borders (AddBorders in passes/passes.h).

@@ -13,38 +13,51 @@ void GiveBack(const uint8_t* data, size_t size) {
   if (whole > 0) madvise(const_cast<uint8_t*>(data) + before, whole, MADV_DONTNEED);
 }
 
+void Weights::EndReading() {
+  if (--readers_ == 0 && is_unwanted_) Drop();
+}
+
 void Weights::Drop() {
+  is_unwanted_ = readers_ > 0;
+  if (is_unwanted_) return;
   if (data) GiveBack(data, size);
   data = nullptr;
   memory.reset();
 }
 
-std::shared_ptr<Weights> WeightStore::Find(const fb::Buffer& buffer) {
+std::shared_ptr<Weights> WeightStore::Find(uint64_t low, uint64_t high, size_t size) const {
   for (const std::weak_ptr<Weights>& known : known_) {
     std::shared_ptr<Weights> one = known.lock();
-    if (one && one->low == buffer.content_low() && one->high == buffer.content_high() &&
-        one->size == buffer.bytes()) {
-      return one;
-    }
+    if (one && one->low == low && one->high == high && one->size == size) return one;
   }
-  const auto gone = [](const std::weak_ptr<Weights>& one) { return one.expired(); };
-  known_.erase(std::remove_if(known_.begin(), known_.end(), gone), known_.end());
-  auto made =
-      std::make_shared<Weights>(buffer.content_low(), buffer.content_high(), buffer.bytes());
-  known_.push_back(made);
-  return made;
+  return nullptr;
+}
+
+bool WeightStore::Has(uint64_t low, uint64_t high, size_t size) {
+  std::shared_ptr<Weights> one = Find(low, high, size);
+  if (!one || !one->data) return false;
+  promised_.push_back(std::move(one));
+  return true;
 }
 
 PlanWeights WeightStore::Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory) {
+  const auto gone = [](const std::weak_ptr<Weights>& one) { return one.expired(); };
+  known_.erase(std::remove_if(known_.begin(), known_.end(), gone), known_.end());
   PlanWeights weights(plan.buffers()->size());
   for (unsigned i = 0; i < weights.size(); ++i) {
     const fb::Buffer& buffer = *plan.buffers()->Get(i);
     if (buffer.kind() != fb::BufferKind_Constant || buffer.content_high() == 0) continue;
-    weights[i] = Find(buffer);
+    const uint64_t low = buffer.content_low(), high = buffer.content_high();
+    weights[i] = Find(low, high, buffer.bytes());
+    if (!weights[i]) {
+      weights[i] = std::make_shared<Weights>(low, high, buffer.bytes());
+      known_.push_back(weights[i]);
+    }
     if (weights[i]->data) continue;
     weights[i]->data = buffer.data()->data();
     weights[i]->memory = memory;
   }
+  promised_.clear();
   return weights;
 }
 

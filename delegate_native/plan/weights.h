@@ -25,12 +25,19 @@ struct Weights {
 
   // The device has them.
   void Drop();
+  // Between these somebody reads them: what is dropped meanwhile goes afterwards.
+  void BeginReading() { ++readers_; }
+  void EndReading();
 
   const uint64_t low, high;
   const size_t size;
   const uint8_t* data = nullptr;       // null: the host has them no more
   std::shared_ptr<const void> memory;  // of the plan that `data` is in
   std::weak_ptr<void> on_device;       // what a backend made of them
+
+ private:
+  int readers_ = 0;
+  bool is_unwanted_ = false;
 };
 
 // Parallel to a plan's buffers; null: the plan's own. May be empty: all are.
@@ -40,11 +47,14 @@ class WeightStore {
  public:
   // The weights of a plan that is in `memory`. They are in the store as long as somebody has them.
   PlanWeights Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory);
+  // Whether the host has these already. They stay until a plan that counts on them shares them.
+  bool Has(uint64_t low, uint64_t high, size_t size);
 
  private:
-  std::shared_ptr<Weights> Find(const fb::Buffer& buffer);
+  std::shared_ptr<Weights> Find(uint64_t low, uint64_t high, size_t size) const;
 
   std::vector<std::weak_ptr<Weights>> known_;
+  std::vector<std::shared_ptr<Weights>> promised_;  // to a plan that is being made
 };
 
 }  // namespace quadra

@@ -188,7 +188,7 @@ class Writer {
 
   void Write(PlanBytes* plan) {
     const GpuInfo& gpu = *planned_.context.gpu;
-    const auto buffers = layout_.WriteBuffers(&builder_);
+    const auto buffers = layout_.WriteBuffers(&builder_, planned_.known);
     const auto regions = layout_.WriteRegions(&builder_);
     const auto tensors = layout_.WriteTensors(&builder_, rendered_.dispatch_of_kernel);
     std::vector<Offset<fb::Program>> program_list(rendered_.programs.size());

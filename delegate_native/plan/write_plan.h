@@ -17,6 +17,7 @@ struct PlannedGraph {
   const Layout& layout;
   const GraphKernels& kernels;
   const RenderedPlan& rendered;
+  WeightStore* known;  // of PlanRequest
 };
 
 Status WritePlan(const PlannedGraph& planned, PlanBytes* plan);

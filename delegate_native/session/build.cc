@@ -116,7 +116,7 @@ Status Session::Install(Build* build) {
       plan()->dispatches()->size(), us("passes"), us("plan"), us("compile"), us("upload"));
   // For a device that will. What is to be tuned is tuned there.
   if (!unsaved_.empty() && !backend_->runs() && options_.tuning == "none") BeginSave();
-  if (unsaved_.empty() && !writer_) DiscardConstants();
+  DiscardConstants();
   return Status();
 }
 
@@ -155,7 +155,9 @@ Status Session::MakeAndLoad(Build* build) {
   for (;;) {
     {
       const SessionTimes::Lap lap(&times_, "plan");
-      QUADRA_RETURN_IF_ERROR(MakePlan(graph, options_.target, request_, &build->plan));
+      PlanRequest request = request_;
+      if (options_.dump_dir.empty()) request.known = options_.weights.get();
+      QUADRA_RETURN_IF_ERROR(MakePlan(graph, options_.target, request, &build->plan));
     }
     QUADRA_RETURN_IF_ERROR(DumpPlan(*build, &optimized));
     Refusal refusal;
@@ -224,8 +226,10 @@ Status Session::LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusa
   LoadTimes load;
   const int64_t start = NowUs();
   const fb::Plan* plan = fb::GetPlan(build->plan.data());
-  build->weights.clear();
-  if (options_.weights) build->weights = options_.weights->Share(*plan, build->plan.memory());
+  // Those of a plan before this one, which may count on them, go afterwards.
+  PlanWeights weights;
+  if (options_.weights) weights = options_.weights->Share(*plan, build->plan.memory());
+  build->weights.swap(weights);
   Status status = backend_->Load(plan, build->weights, kept, &build->executable, &load);
   const int64_t loaded = NowUs();
   int launched = 0;
@@ -304,8 +308,9 @@ void Session::BeginSave() {
                                    [](const ProgramBinary& one) { return !one.bytes.empty(); });
   // A file that has the plan, and as many binaries as the driver gives, would be the same again.
   if (is_hit_ && given <= programs_.loaded) return;
-  writer_ = std::make_unique<PlanWriter>(
-      options_.cache, key, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
+  writer_ =
+      std::make_unique<PlanWriter>(options_.cache, key, plan_, weights_,
+                                   PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
 }
 
 // The constants are discarded once the file has them.
@@ -316,15 +321,16 @@ void Session::EndSave() {
   if (executable_) DiscardConstants();
 }
 
-// Nobody will read the plan's constants again where the device has copied them, or where another
-// plan's are used in their place.
+// Nobody will read the plan's constants again where another plan's are used in their place or,
+// once the cache has the plan, where the device has copied them.
 void Session::DiscardConstants() {
+  const bool is_saved = unsaved_.empty() && !writer_;
   for (unsigned i = 0; i < plan()->buffers()->size(); ++i) {
     const fb::Buffer& buffer = *plan()->buffers()->Get(i);
     if (buffer.kind() != fb::BufferKind_Constant) continue;
     Weights* shared = weights_.empty() ? nullptr : weights_[i].get();
     const bool is_own = !shared || shared->data == buffer.data()->data();
-    if (is_own && executable_->shares_constants()) continue;
+    if (is_own && (!is_saved || executable_->shares_constants())) continue;
     if (shared && is_own) shared->Drop();
     else GiveBack(buffer.data()->data(), buffer.data()->size());
   }

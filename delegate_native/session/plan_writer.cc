@@ -8,13 +8,26 @@
 namespace quadra {
 
 PlanWriter::PlanWriter(const ModelCache& cache, std::string key, const PlanBytes& plan,
-                       std::vector<uint8_t> binaries)
-    : cache_(cache), key_(std::move(key)), plan_(plan), binaries_(std::move(binaries)) {
+                       const PlanWeights& weights, std::vector<uint8_t> binaries)
+    : cache_(cache),
+      key_(std::move(key)),
+      plan_(plan),
+      weights_(weights),
+      binaries_(std::move(binaries)) {
+  for (const auto& one : weights_) {
+    contents_.push_back(one ? one->data : nullptr);
+    if (one) one->BeginReading();
+  }
   has_thread_ = StartThread("quadra-cache", Run, this, &thread_) == 0;
   if (!has_thread_) Write();
 }
 
-PlanWriter::~PlanWriter() { Result(); }
+PlanWriter::~PlanWriter() {
+  Result();
+  for (const auto& one : weights_) {
+    if (one) one->EndReading();
+  }
+}
 
 const std::string& PlanWriter::Result() {
   if (std::exchange(has_thread_, false)) pthread_join(thread_, nullptr);
@@ -29,7 +42,7 @@ void* PlanWriter::Run(void* writer) {
 // A cache that cannot be written is no reason to fail.
 void PlanWriter::Write() {
   std::string removed;
-  const Status status = cache_.Save(key_, plan_, binaries_, &removed);
+  const Status status = cache_.Save(key_, plan_, contents_, binaries_, &removed);
   result_ = status.ok() ? "; saved" : "; not saved: " + status.message();
   if (!removed.empty()) result_ += "; " + removed;
   Log(status.ok() ? 2 : 1, "cache: %s", result_.c_str() + 2);

@@ -12,6 +12,7 @@
 
 #include "delegate_native/cache/model_cache.h"
 #include "delegate_native/plan/plan_bytes.h"
+#include "delegate_native/plan/weights.h"
 
 namespace quadra {
 
@@ -20,7 +21,7 @@ class PlanWriter {
   // Begins. Where the system gives no thread, the file is written before it returns. A process that
   // ends before the file is written leaves an unfinished one, which no start reads.
   PlanWriter(const ModelCache& cache, std::string key, const PlanBytes& plan,
-             std::vector<uint8_t> binaries);
+             const PlanWeights& weights, std::vector<uint8_t> binaries);
   // Waits for the file.
   ~PlanWriter();
   PlanWriter(const PlanWriter&) = delete;
@@ -37,6 +38,8 @@ class PlanWriter {
   const ModelCache cache_;
   const std::string key_;
   const PlanBytes plan_;
+  const PlanWeights weights_;
+  std::vector<const uint8_t*> contents_;  // of these
   const std::vector<uint8_t> binaries_;
   std::string result_;
   std::atomic<bool> is_done_{false};

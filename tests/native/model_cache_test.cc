@@ -76,7 +76,7 @@ class ModelCacheTest : public testing::Test {
   Status Save(const std::string& key, int64_t most_bytes = 1 << 30,
               std::string* removed = nullptr) const {
     std::string text;
-    const Status status = Cache(most_bytes).Save(key, plan_, binaries_, &text);
+    const Status status = Cache(most_bytes).Save(key, plan_, {}, binaries_, &text);
     EXPECT_EQ(text.empty(), !removed) << text;
     if (removed) *removed = text;
     return status;
@@ -372,9 +372,10 @@ TEST_F(ModelCacheTest, DamagedBinariesAreChecked) {
 // A driver may give none, or the file may be of a time when it gave none.
 TEST_F(ModelCacheTest, APlanWithoutBinariesIsAPlan) {
   std::string none;
-  ASSERT_TRUE(Cache().Save("key", plan_, PackBinaries(*fb::GetPlan(plan_.data()), {}), &none).ok());
+  ASSERT_TRUE(
+      Cache().Save("key", plan_, {}, PackBinaries(*fb::GetPlan(plan_.data()), {}), &none).ok());
   EXPECT_EQ(Miss(), "");
-  ASSERT_TRUE(Cache().Save("key", plan_, {}, &none).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, {}, {}, &none).ok());
   EXPECT_EQ(Miss(), "its binaries are no FlatBuffer of this schema");
 }
 
@@ -389,7 +390,7 @@ TEST_F(ModelCacheTest, KernelsOfABinaryHaveNames) {
         fb::CreateProgramBinaryDirect(builder, 1, 2, &kCode, &kernels)};
     builder.Finish(fb::CreateBinariesDirect(builder, &binaries));
     const uint8_t* from = builder.GetBufferPointer();
-    ASSERT_TRUE(Cache().Save("key", plan_, {from, from + builder.GetSize()}, &none).ok());
+    ASSERT_TRUE(Cache().Save("key", plan_, {}, {from, from + builder.GetSize()}, &none).ok());
     EXPECT_EQ(Miss(), named ? "" : "its binaries are no FlatBuffer of this schema");
   }
 }
@@ -635,7 +636,7 @@ TEST_F(WeightsTest, EveryDamageIsSeenAndMended) {
   const std::string path = Weights()[1], bytes = BytesOf(path);
   const auto mended = [&] {
     std::string none;
-    const Status status = Cache().Save("key", plan_, binaries_, &none);
+    const Status status = Cache().Save("key", plan_, {}, binaries_, &none);
     return status.ok() && Miss().empty() && BytesOf(path) == bytes && Files().size() == 3;
   };
   const int file = open(path.c_str(), O_RDWR);
@@ -698,6 +699,29 @@ TEST_F(WeightsTest, AFailedSaveLeavesNoPlanWithoutThem) {
   signal(SIGXFSZ, before);
   EXPECT_EQ(full.message().compare(0, 10, "write it: "), 0) << full.message();
   EXPECT_EQ(Files().size(), 0u);
+}
+
+// The plan itself has zeros in their place.
+TEST_F(WeightsTest, ThatAnotherPlanHasAreWrittenFromThere) {
+  PlanBytes other;
+  MakePlanOf(GraphWith(1, 2), &other);
+  std::vector<const uint8_t*> nowhere, there;
+  for (const fb::Buffer* buffer : *fb::GetPlan(other.data())->buffers()) {
+    nowhere.push_back(nullptr);
+    there.push_back(buffer->content_high() != 0 ? buffer->data()->data() : nullptr);
+  }
+  for (const fb::Buffer* buffer : *fb::GetPlan(plan_.data())->buffers()) {
+    if (buffer->content_high() == 0) continue;
+    memset(const_cast<uint8_t*>(buffer->data()->data()), 0, buffer->bytes());
+  }
+  std::string none;
+  EXPECT_EQ(Cache().Save("key", plan_, nowhere, binaries_, &none).message(),
+            "the device alone has its weights");
+  EXPECT_EQ(Files().size(), 0u);
+  EXPECT_TRUE(Cache().Save("key", plan_, there, binaries_, &none).ok());
+  EXPECT_EQ(Miss("key"), "");
+  EXPECT_TRUE(Cache().Save("another", plan_, nowhere, binaries_, &none).ok()) << "a file has them";
+  EXPECT_EQ(Miss("another"), "");
 }
 
 TEST_F(WeightsTest, TheyGoWithTheLastPlanThatHasThem) {
@@ -770,7 +794,7 @@ TEST_F(WeightsTest, ManyWriteAndReadAtOnce) {
       for (int i = 0; i < 20; ++i) {
         const std::string key = "key " + std::to_string(i % 2);
         std::string none;
-        const Status saved = Cache().Save(key, i % 2 ? plan_ : other, binaries_, &none);
+        const Status saved = Cache().Save(key, i % 2 ? plan_ : other, {}, binaries_, &none);
         if (!saved.ok()) wrong[t] = saved.message();
         PlanBytes read;
         const fb::Binaries* kept = nullptr;
