@@ -60,6 +60,13 @@ def test_a_norm_over_pixels_is_one_dispatch(quadra, case, precision, target):
     assert set(work(outcome)) - {"mul", "add"} == {"group_norm"}, work(outcome)
 
 
+@pytest.mark.parametrize("case", _of("silu"), ids=lambda case: case.id)
+def test_silu_is_a_step_of_what_makes_its_operand(quadra, case):
+    """And one dispatch where that is an input."""
+    [kernel] = work(quadra.run(case.model(), **options("adreno-640", "null")))
+    assert kernel.startswith("conv2d" if case.name == "of_a_product" else "silu")
+
+
 @pytest.mark.parametrize("case", _of("attention"), ids=lambda case: case.id)
 def test_attention_reads_what_it_is_given_as_it_lies(quadra, case):
     on_gpu = quadra.run(case.model(), **options("adreno-640", "null"))

@@ -42,7 +42,7 @@ def test_ops_are_those_that_the_vectors_name():
     named = {case.op for case in all_cases() if case.place != "cpu"}
     assert (
         named - {*parity.op_names()}
-        == {"graph", "rewrite", "half_range", "int64", "norm", "group_norm", "rope", "attention"} & named
+        == {"graph", "rewrite", "half_range", "int64", "norm", "group_norm", "rope", "silu", "attention"} & named
     )
     assert {*parity.op_names()} <= named
 

@@ -395,6 +395,7 @@ const Op kElementwiseOps[] = {
                 QUADRA_TEXT("choose(is_number($a), to_float(is_less(vec4(0.0f), $a) - is_less($a, "
                             "vec4(0.0f))), $a)"),
                 QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))"))),
+    Unary("silu", kNone, 0, QUADRA_TEXT("$a / (vec4(1.0f) + exp(-$a))")),
     Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)"),
     Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
     Row("zeros_like", kTfLiteBuiltinZerosLike, 1, 1, kAllElements, "vec4(0.0f)", "ivec4(0)"),

@@ -68,7 +68,7 @@ Range After(const Step& step) {
   const bool keeps =
       IsAnyOf(op,
               " add sub maximum minimum neg abs copy sqrt square squared_difference pow floor_div "
-              "floor ceil round prelu leaky_relu elu gelu gelu_tanh hard_swish ");
+              "floor ceil round prelu leaky_relu elu gelu gelu_tanh hard_swish silu ");
   return keeps ? step.Largest() : Range::kHalf;
 }
 

@@ -17,10 +17,12 @@ int Any(Graph* graph, const Fits&) {
 const std::vector<Pass>& Pipeline() {
   static const std::vector<Pass>& passes = *new std::vector<Pass>{
       {"remove_unread", Any<RemoveUnread>},
+      {"merge_equal_nodes", Any<MergeEqualNodes>},
       {"remove_redundant_rounding", Any<RemoveRedundantRounding>},
       {"split_conv_of_concat", Any<SplitConvOfConcat>},
       {"remove_identity", Any<RemoveIdentity>},
       {"merge_reshapes", Any<MergeReshapes>},
+      {"fuse_silu", Any<FuseSilu>},
       {"fuse_norm", FuseNorm},
       {"fuse_rope", FuseRope},
       {"fuse_attention", FuseAttention},

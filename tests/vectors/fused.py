@@ -234,7 +234,34 @@ def _cached(name: str, heads: int, groups: int, rows: int, places: int, depth: i
     )
 
 
+def _silu(name: str, x: Feed, build: Callable) -> Case:
+    """x * logistic(x) of what `build` makes of x in the model; of numpy's arrays, numpy."""
+
+    def built(m, x):
+        y = build(m, x)
+        return m.mul(y, m.unary("LOGISTIC", y)) if name != "of_the_other_order" else m.mul(m.unary("LOGISTIC", y), y)
+
+    def reference(x):
+        y = build(None, x.astype(np.float64))
+        return y / (1 + np.exp(-y))
+
+    return Case("silu", name, [x], built, reference)
+
+
+_MATRIX = constant("fused/matrix", (9, 6))
+
+
+def _rows_times_matrix(m: Model | None, x):
+    if m is None:
+        return x @ _MATRIX.T
+    return m.op("FULLY_CONNECTED", [x, _MATRIX], (*x.shape[:-1], 9), "FullyConnectedOptions", KeepNumDims=True)
+
+
 CASES = [
+    _silu("of_an_input", Feed((2, 3, 5, 6)), lambda m, x: x),
+    _silu("of_large_numbers", Feed((4, 33), -120, 120, special=(-90.0, 90.0, 0.0)), lambda m, x: x),
+    _silu("of_the_other_order", Feed((1, 4, 3, 7), -9, 9), lambda m, x: x),
+    _silu("of_a_product", Feed((1, 5, 6), -9, 9), _rows_times_matrix),
     _channels_first("of_rows", (2, 6, 4, 5), 3),
     _channels_first("of_many_numbers", (1, 8, 13, 11), 2, most=900),
     _by_channels("of_instances", (2, 5, 7, 6)),
