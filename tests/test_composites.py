@@ -11,8 +11,18 @@ from tests import cpu
 from tests.delegate import TOLERANCE, options
 from tests.model_builder import LACKED, Model
 from tests.runs import BACKENDS, PRECISIONS
+from tests.test_fused import work
 from tests.vectors.case import constant
 from tests.vectors.composites import ATTENTION, SHAPE, attends, attention, composite, masked, not_attention, rms_norm
+from tests.vectors.decoders import (
+    CASES as DECODERS,
+    ROPE,
+    cached,
+    multiplied,
+    reads_cache,
+    rope,
+    turned,
+)
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -132,7 +142,87 @@ def test_a_decomposition_of_several_outputs_stays_on_the_cpu(quadra, backend):
     x = inner.input(SHAPE)
     inner.output(inner.unary("TANH", x), inner.unary("RELU", x))
     outcome = check(quadra, m.bytes(inner), [constant("composite/x", SHAPE)], backend, [False, True, True])
-    assert "1 is supported" in outcome.nodes[0]["reason"], outcome.nodes
+    assert "whose order is not known" in outcome.nodes[0]["reason"], outcome.nodes
+
+
+@on_both
+def test_outputs_that_differ_in_size_are_told_apart(quadra, backend):
+    """The decomposition makes them in another order than the node names them."""
+    m, inner = Model(), Model()
+    half, whole = (*SHAPE[:3], 3), SHAPE
+    parts = composite(m, [m.input(SHAPE)], [half, whole], 1, "several")
+    m.output(*parts)
+    x = inner.input(SHAPE)
+    y = inner.unary("TANH", x)
+    part = inner.op("SLICE", [y, np.int32([0] * 4), np.int32(half)], half, "SliceOptions")
+    inner.output(part, y)
+    check(quadra, m.bytes(inner), [constant("composite/x", SHAPE)], backend, [True])
+
+
+# Kernels of a phone's plan, but those that bring numbers into another shape.
+BY_NAME = {
+    "runtime_bmm": ["batch_matmul"],
+    "cache_update": ["transpose", "update_in_place"],
+    "sdpa_transposed": ["select", "attention_scores", "attention_values_group", "attention_tiles"],
+}
+
+
+def _of_decoders(names) -> list:
+    return [case for case in DECODERS if case.name.startswith(tuple(names))]
+
+
+@on_both
+@pytest.mark.parametrize("case", _of_decoders(BY_NAME), ids=lambda case: case.id)
+def test_a_decoders_composite_is_computed_by_its_name(quadra, case, backend):
+    """Its decomposition reads the parameters, which the kernels do not."""
+    outcome = quadra.run(case.model(), case.feeds(), **options(backend=backend))
+    case.check(outcome, TOLERANCE["f32"])
+    assert "is meant; its decomposition is not used" in outcome.nodes[0]["note"]
+    plan = quadra.run(case.model(), **options("adreno-640", "null"))
+    allowed = next(kernels for name, kernels in BY_NAME.items() if case.name.startswith(name))
+    assert set(work(plan)) <= set(allowed), work(plan)
+
+
+@on_both
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        (cached("ring", 2, 1, 9, 8, 5, is_ring_buffer=True), "it is a ring"),
+        (cached("scaled", 2, 1, 9, 8, 5, scale_k=0.5), "attributes that are not known"),
+        (cached("of_another_size", 2, 1, 9, 8, 5, cache_size=8), "do not fit its attributes"),
+        (cached("without_a_size", 2, 1, 9, 8, 5, cache_size=-1), "cache_size is no place"),
+        (cached("along_heads", 2, 1, 9, 8, 5, v_cache_ts_idx=1), "v_cache_ts_idx is 1"),
+        (multiplied("scaled", (1, 2, 3, 8), (1, 2, 9, 8), scale=0.5), "attributes that are not known"),
+        (multiplied("of_one_batch", (2, 2, 3, 8), (1, 2, 9, 8)), "do not fit each other"),
+        (reads_cache("softer", 4, 2, 1, 37, 12, scale=0.5), "attributes that are not known"),
+        (reads_cache("of_columns", 4, 2, 1, 37, 12, k_ts_idx=3), "or its attributes"),
+        (reads_cache("of_rows", 4, 2, 1, 37, 12, v_ts_idx=2), "or its attributes"),
+    ],
+    ids=lambda value: getattr(value, "id", None),
+)
+def test_one_that_quadra_does_not_know_is_its_decomposition(quadra, case, reason, backend):
+    outcome = quadra.run(case.model(), case.feeds(), **options(backend=backend))
+    case.check(outcome, TOLERANCE["f32"])
+    assert reason in outcome.nodes[0]["note"], outcome.nodes[0]
+
+
+@on_both
+def test_decompositions_share_what_they_both_compute(quadra, backend):
+    """Angles of the same positions, in each layer for q and for k."""
+    shape = (1, 5, 3, 16)
+    m = Model()
+    inputs = [m.input(shape), m.input(shape)]
+    position = m.input((1, 5), "int32")
+    m.output(*(composite(m, [x, position], shape, 1, "odml.rope", **ROPE) for x in inputs))
+    feeds = [constant("rope/q", shape), constant("rope/k", shape), np.int32([[3, 4, 5, 6, 7]])]
+    outcome = quadra.run(m.bytes(rope(shape, 10000.0)), feeds, **options(backend=backend))
+    outcome.check([turned(x, feeds[2]).astype(np.float32) for x in feeds[:2]], TOLERANCE["f32"])
+    assert sorted(kernel for kernel in work(outcome) if kernel in ("cos", "sin", "rope")) == [
+        "cos",
+        "rope",
+        "rope",
+        "sin",
+    ]
 
 
 @on_both

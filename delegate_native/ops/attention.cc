@@ -515,6 +515,48 @@ Status ImportAttention(const FlexMap& attributes, Importer* importer, ValueId* r
   return Status();
 }
 
+// odml.sdpa_transposed, as litert-torch's generative/export_hf/experimental/composites/sdpa.py has
+// it: q has its factor already, the rows of v are columns of the cache. The mask says who counts:
+// others get a score of -10000 there, and the least number here, a weight of 0 both.
+Status ImportCachedAttention(const FlexMap& attributes, Importer* importer, ValueId* result) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(4, 5));
+  int k_axis, v_axis;
+  QUADRA_RETURN_IF_ERROR(attributes.Place("k_ts_idx", &k_axis));
+  QUADRA_RETURN_IF_ERROR(attributes.Place("v_ts_idx", &v_axis));
+  float cap = 1.0f;
+  const bool has_cap = attributes.Has("softcap");
+  if (has_cap) QUADRA_RETURN_IF_ERROR(attributes.Float("softcap", &cap));
+  const size_t known = 2 + attributes.Has("is_causal") + attributes.Has("from_cache_update");
+  if (attributes.size() != known + has_cap || !(cap > 0.0f)) {
+    return Unsupported("it has attributes that are not known, or a softcap of 0");
+  }
+  const std::vector<int> layouts = {kHeadsFirst, kHeadsFirst, v_axis == 3 ? kColumns : kHeadsFirst,
+                                    kHeadsFirst};
+  Shape shapes[4];
+  std::vector<ValueId> values(4);
+  bool fits = k_axis == 2 && (v_axis == 2 || v_axis == 3);
+  for (int i = 0; i < 4; ++i) {
+    int rank;
+    QUADRA_RETURN_IF_ERROR(importer->InputShape(i, &shapes[i], &rank));
+    const Elements elements = i < 3 ? kFloats : kBools;
+    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &values[static_cast<size_t>(i)], elements));
+    fits &= rank == 4;
+  }
+  Sizes sizes;
+  if (!fits || !ReadSizes(shapes[0], shapes[1], shapes[2], shapes[3], layouts, &sizes)) {
+    return Unsupported("the shapes of its inputs do not fit each other, or its attributes");
+  }
+  const ValueId counts = importer->AddConstant(Shape(), {0.0f});
+  const ValueId hides = importer->AddConstant(Shape(), {-3.4028234e38f});
+  values[3] = importer->AddInnerNode("select", {values[3], counts, hides}, {});
+  Attributes how;
+  how.SetFloat("scale", 1.0f);
+  if (has_cap) how.SetFloat("cap", cap);
+  how.SetInts("layouts", layouts);
+  *result = importer->AddInnerNode("attention", std::move(values), std::move(how));
+  return Status();
+}
+
 extern const Op kAttentionOp;
 const Op kAttentionOp = {
     .name = "attention",

@@ -5,6 +5,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/text.h"
+#include "delegate_native/ops/composites.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -133,6 +134,31 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }
 
 }  // namespace
+
+// odml.runtime_bmm: rows of the second operand are columns. Its third input says how many places of
+// a cache are used, which others are multiplied by 0 or hidden by a mask.
+Status ImportMatrixProduct(const FlexMap& attributes, Importer* importer, ValueId* result) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
+  size_t known = 0;
+  for (const char* name : {"is_global", "is_src", "rhs_cache_update"}) {
+    known += attributes.Has(name);
+  }
+  if (attributes.size() != known) return Unsupported("it has attributes that are not known");
+  Shape a, b;
+  int rank_a, rank_b;
+  QUADRA_RETURN_IF_ERROR(importer->InputShape(0, &a, &rank_a));
+  QUADRA_RETURN_IF_ERROR(importer->InputShape(1, &b, &rank_b));
+  if (rank_a != 4 || rank_b != 4 || a.c != b.c || a.b != b.b || a.h != b.h) {
+    return Unsupported("the shapes of its inputs do not fit each other");
+  }
+  std::vector<ValueId> values(2);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[0]));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[1]));
+  Attributes how;
+  how.SetInt("columns_of_b", 1);
+  *result = importer->AddInnerNode("batch_matmul", std::move(values), std::move(how));
+  return Status();
+}
 
 extern const Op kBatchMatmulOp;
 const Op kBatchMatmulOp = {

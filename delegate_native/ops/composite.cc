@@ -80,12 +80,15 @@ Status ImportNodes(int index, const ModelNodes& model, Importer* inner) {
 // Composites whose meaning Quadra knows.
 struct Meaning {
   const char* name;
-  Status (*import)(const FlexMap& attributes, Importer* importer, ValueId* result);
+  Status (*import)(const FlexMap& attributes, Importer* importer, ValueId* results);
 };
 const Meaning kMeanings[] = {
+    {QUADRA_TEXT("odml.cache_update"), ImportCacheUpdate},
     {QUADRA_TEXT("odml.group_norm"), ImportGroupNorm},
     {QUADRA_TEXT("odml.rms_norm"), ImportRmsNorm},
+    {QUADRA_TEXT("odml.runtime_bmm"), ImportMatrixProduct},
     {QUADRA_TEXT("odml.scaled_dot_product_attention"), ImportAttention},
+    {QUADRA_TEXT("odml.sdpa_transposed"), ImportCachedAttention},
     {QUADRA_TEXT("odml.softmax"), ImportSoftmax},
 };
 
@@ -96,8 +99,28 @@ const Meaning* MeaningOf(const char* name) {
   return nullptr;
 }
 
+// The decomposition's tensor that is the node's output. A context does not tell their order: types
+// and sizes do, where they differ.
+Status FindOutput(const Importer& importer, const ModelNodes& model, const TfLiteContext& context,
+                  int output, int* found) {
+  if (importer.num_outputs() == 1) return *found = model.outputs[0], Status();
+  const TfLiteTensor& wanted = importer.OutputTensor(output);
+  int fitting = 0, alike = 0;
+  for (int tensor : model.outputs) {
+    if (!SameTensor(wanted, context.tensors[tensor])) continue;
+    *found = tensor;
+    ++fitting;
+  }
+  for (int i = 0; i < importer.num_outputs(); ++i) {
+    alike += SameTensor(wanted, importer.OutputTensor(i));
+  }
+  if (fitting == 1 && alike == 1) return Status();
+  return Unsupported("its output %d is as %d of its decomposition, whose order is not known",
+                     output, fitting);
+}
+
 Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importer* importer,
-                           ValueId* result) {
+                           std::vector<ValueId>* results) {
   KnownTensors known;
   known.allows_quantized = importer->known()->allows_quantized;
   known.subgraphs = importer->known()->subgraphs;
@@ -108,16 +131,21 @@ Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importe
   }
   ModelNodes model;
   QUADRA_RETURN_IF_ERROR(ReadCalled(subgraph.context(), &model));
-  if (importer->num_outputs() != 1 || model.outputs.size() != 1) {
-    return Unsupported("it has %d outputs, its decomposition %zu; 1 is supported",
-                       importer->num_outputs(), model.outputs.size());
+  if (results->empty() || results->size() != model.outputs.size()) {
+    return Unsupported("it has %d outputs, its decomposition %zu", importer->num_outputs(),
+                       model.outputs.size());
   }
   Importer inner(subgraph.context(), &known, importer->graph());
   QUADRA_RETURN_IF_ERROR(BindInputs(importer, model, subgraph.context(), &known, &inner));
   QUADRA_RETURN_IF_ERROR(ImportNodes(importer->index(), model, &inner));
   if (!inner.states()->values().empty()) return Unsupported("its decomposition keeps a state");
-  *result = inner.tensors()->ValueOf(model.outputs[0]);
-  if (*result < 0) return InvalidModel("nobody makes its decomposition's output");
+  for (size_t i = 0; i < results->size(); ++i) {
+    int tensor = -1;
+    QUADRA_RETURN_IF_ERROR(
+        FindOutput(*importer, model, *subgraph.context(), static_cast<int>(i), &tensor));
+    (*results)[i] = inner.tensors()->ValueOf(tensor);
+    if ((*results)[i] < 0) return InvalidModel("nobody makes its decomposition's output");
+  }
   importer->Note(std::string(inner.note()));
   return Status();
 }
@@ -125,21 +153,24 @@ Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importe
 Status Import(Importer* importer) {
   const TfLiteStablehloCompositeParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  ValueId result = -1;
+  std::vector<ValueId> results(static_cast<size_t>(importer->num_outputs()), -1);
   const Meaning* meaning = MeaningOf(params->name);
   FlexMap attributes;
   Status by_name;
   if (meaning) by_name = attributes.Read(params->attributes, params->attributes_size);
-  if (meaning && by_name.ok()) by_name = meaning->import(attributes, importer, &result);
+  if (meaning && by_name.ok()) by_name = meaning->import(attributes, importer, results.data());
   const bool is_by_name = meaning && by_name.ok();
-  if (!is_by_name) QUADRA_RETURN_IF_ERROR(ImportDecomposition(params, importer, &result));
+  if (!is_by_name) QUADRA_RETURN_IF_ERROR(ImportDecomposition(params, importer, &results));
   if (is_by_name) {
     importer->Note(TextOf("computed as %s is meant; its decomposition is not used", params->name));
   } else if (meaning) {
     importer->Note(TextOf("computed as its decomposition, which need not be %s: %s", params->name,
                           by_name.message().c_str()));
   }
-  return importer->AddNode("copy", {result}, {});
+  for (size_t i = 0; i < results.size(); ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(static_cast<int>(i), "copy", {results[i]}, {}));
+  }
+  return Status();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/composites.h"
 #include "delegate_native/ops/grid.h"
 
 namespace quadra {
@@ -132,7 +133,72 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+// One of odml.cache_update's two caches, the keys or the values.
+struct Cache {
+  int time = 2, part_time = 2;  // axes along which the tokens lie: of the cache, of what is new
+  ValueId whole = -1, part = -1, start = -1;
+};
+
+Status ReadTimeAxis(const FlexMap& attributes, const char* name, int* axis) {
+  if (attributes.Has(name)) QUADRA_RETURN_IF_ERROR(attributes.Place(name, axis));
+  return *axis == 2 || *axis == 3 ? Status() : Unsupported("its %s is %d", name, *axis);
+}
+
+// `first`: 0 of the keys, 1 of the values.
+Status ReadCache(int first, int size, Importer* importer, Cache* cache) {
+  Shape whole, part, start;
+  int rank, part_rank, start_rank;
+  QUADRA_RETURN_IF_ERROR(importer->InputShape(first + 3, &whole, &rank));
+  QUADRA_RETURN_IF_ERROR(importer->InputShape(first, &part, &part_rank));
+  QUADRA_RETURN_IF_ERROR(importer->InputShape(first + 5, &start, &start_rank));
+  // Axis a of the model is axis a of a Shape, whose rank is 4.
+  const int tokens = part.axis(cache->part_time), depth = part.axis(5 - cache->part_time);
+  if (rank != 4 || part_rank != 4 || start.elements() != 4 || whole.axis(cache->time) != size ||
+      whole.axis(5 - cache->time) != depth || tokens > size || whole.h != part.h ||
+      whole.b != part.b) {
+    return Unsupported("the shapes of its inputs do not fit its attributes");
+  }
+  QUADRA_RETURN_IF_ERROR(importer->Operand(first + 3, &cache->whole));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(first, &cache->part));
+  return importer->Operand(first + 5, &cache->start, kInts);
+}
+
 }  // namespace
+
+// As litert-torch's generative/export_hf/experimental/composites/cache_update.py has it: its inputs
+// are the new keys and values, numbers that only a ring needs, the caches, and where to write.
+Status ImportCacheUpdate(const FlexMap& attributes, Importer* importer, ValueId* results) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(7, 7, /*outputs=*/2));
+  size_t known = 0;
+  for (const char* name :
+       {"kv_cache_batch_size", "cache_size", "head_size", "is_ring_buffer", "k_cache_ts_idx",
+        "v_cache_ts_idx", "k_update_ts_idx", "v_update_ts_idx"}) {
+    known += attributes.Has(name);
+  }
+  if (attributes.size() != known || attributes.Flag("is_ring_buffer")) {
+    return Unsupported("it is a ring, or has attributes that are not known");
+  }
+  int size;
+  QUADRA_RETURN_IF_ERROR(attributes.Place("cache_size", &size));
+  Cache caches[2];
+  caches[1].time = 3;
+  QUADRA_RETURN_IF_ERROR(ReadTimeAxis(attributes, "k_cache_ts_idx", &caches[0].time));
+  QUADRA_RETURN_IF_ERROR(ReadTimeAxis(attributes, "v_cache_ts_idx", &caches[1].time));
+  QUADRA_RETURN_IF_ERROR(ReadTimeAxis(attributes, "k_update_ts_idx", &caches[0].part_time));
+  QUADRA_RETURN_IF_ERROR(ReadTimeAxis(attributes, "v_update_ts_idx", &caches[1].part_time));
+  for (int i = 0; i < 2; ++i) QUADRA_RETURN_IF_ERROR(ReadCache(i, size, importer, &caches[i]));
+  for (int i = 0; i < 2; ++i) {
+    Cache& cache = caches[i];
+    if (cache.time != cache.part_time) {
+      Attributes turned;
+      turned.SetInts("order", {0, 1, 3, 2});
+      cache.part = importer->AddInnerNode("transpose", {cache.part}, std::move(turned));
+    }
+    results[i] =
+        importer->AddInnerNode("dynamic_update_slice", {cache.whole, cache.part, cache.start}, {});
+  }
+  return Status();
+}
 
 extern const Op kDynamicUpdateSliceOp;
 const Op kDynamicUpdateSliceOp = {
