@@ -10,10 +10,10 @@ from host_tools.record.case_set import BACKENDS, STORAGES, Column
 
 # Keys of a target file that follow from the others (device/gpu_info.cc): made anew, so that a quirk changes them.
 DECISIONS = (
-    "storage", "vector_width", "vector_registers", "enough_work_items", "winograd_channels", "winograd_tiles",
-    "trips_per_second", "reads_buffers_as_images", "flat_group", "has_timer_queries", "compiles_at_dispatch",
-    "flush_every", "shares_sums", "one_program", "separate_buffers", "whole_buffers",
-    "shares_host_memory",
+    "storage", "image_memory", "vector_width", "vector_registers", "enough_work_items",
+    "winograd_channels", "winograd_tiles", "trips_per_second", "reads_buffers_as_images", "flat_group",
+    "has_timer_queries", "compiles_at_dispatch", "flush_every", "shares_sums", "one_program", "separate_buffers",
+    "whole_buffers", "shares_host_memory",
 )  # fmt: skip
 _STORAGE_WORDS = {"buffer": "buffer", "image": "image2d"}
 _NEVER = 1 << 20
@@ -44,6 +44,7 @@ _TABLE = (
     Mend("no Winograd", target={"winograd_channels": _NEVER}),
     Mend("a buffer for each tensor", target={"separate_buffers": True}),
     Mend("whole buffers instead of parts", target={"whole_buffers": True}),
+    Mend("images with memory of their own", target={"image_memory": "own"}),
     Mend("storage blocks instead of images of buffers", target={"reads_buffers_as_images": False}),
     Mend("self_check", options={"self_check": "1"}, may_use_cpu=True),
 )
@@ -64,6 +65,8 @@ def _differs(mend: Mend, column: Column, facts: Mapping[str, Any]) -> bool:
         return mend.column.get("precision") != "f32_f16" or column.precision == "f16"
     if "supports_fp16" in mend.target:
         return column.precision == "f16" and bool(facts.get("supports_fp16"))
+    if "image_memory" in mend.target:
+        return column.storage == "image" and facts.get("image_memory", "own") != "own"
     return "reads_buffers_as_images" not in mend.target or bool(facts.get("reads_buffers_as_images"))
 
 
