@@ -72,7 +72,7 @@ OTHERS = ("extensions", "quirks")
 QUIRKS = ("compiler_starts_slowly", "storage_blocks_are_read_slowly", "images_over_parts_of_buffers_are_wrong",
           "lanes_lie_along_x_only", "half_arithmetic_is_emulated",
           "timer_queries_count_nothing", "machine_code_is_made_at_dispatch", "compiler_crashes_in_threads",
-          "memory_checker_sees_whole_buffers")  # fmt: skip
+          "memory_checker_sees_whole_buffers", "parts_of_buffers_are_slow")  # fmt: skip
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 16, 100, 127, 1000, 4096, 65535, 65536, (1 << 30) + 1, (1 << 31) - 1, 1 << 31,
              (1 << 32) - 1, 1 << 40, (1 << 63) - 1, 1 << 64, -1, -(1 << 31), -(1 << 63))  # fmt: skip
 _ODD: tuple[Any, ...] = (0.5, 1e300, -0.0, "", "4", None, True, [], [1], {}, {"a": {"b": []}}, [[[]]])
