@@ -265,3 +265,12 @@ assert nodes == [(0, "gpu"), (0, "gpu")], nodes
         backend,
     )
     assert said.count("quadra: prepared") == 2, said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_looking_for_subgraphs_reports_no_error(quadra, backend):
+    """The CPU refuses the model; the interpreter's message holds every error that was reported until then."""
+    model = Model()
+    model.output(model.op("BROADCAST_TO", [model.input((1, 9, 1)), np.int32([1, 11, 2])], (1, 11, 2), version=2))
+    outcome = quadra.run(model.bytes(), [constant("refused/x", (1, 9, 1))], **options(backend=backend))
+    assert "broadcastable" in outcome.error and "subgraph_index" not in outcome.error, outcome.error

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/tflite/quiet.h"
 
 namespace quadra {
 namespace {
@@ -66,16 +67,15 @@ TfLiteStatus ApplyDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
 // Which subgraph of the model this is; the context itself does not tell.
 int SubgraphOf(TfLiteContext* context) {
   for (int i = 0;; ++i) {
-    TfLiteContext* other = nullptr;
-    if (context->AcquireSubgraphContext(context, i, &other) != kTfLiteOk) return 0;
+    TfLiteContext* other = AcquireIfThere(context, i);
+    if (!other) return 0;
     if (other == context) return i;
     context->ReleaseSubgraphContext(context, i);
   }
 }
 
 bool HasSeveralSubgraphs(TfLiteContext* context) {
-  TfLiteContext* second = nullptr;
-  if (context->AcquireSubgraphContext(context, 1, &second) != kTfLiteOk) return false;
+  if (!AcquireIfThere(context, 1)) return false;
   context->ReleaseSubgraphContext(context, 1);
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include "delegate_native/tflite/builtin_params.h"
 #include "delegate_native/tflite/int_array.h"
+#include "delegate_native/tflite/quiet.h"
 #include "delegate_native/tflite/tensor_info.h"
 
 namespace quadra {
@@ -42,8 +43,6 @@ struct Marked {
 };
 
 IoTensor MarkPort() { return {{1, 1, 1, 2}, 1, Element::kInt64}; }
-
-void ReportNothing(TfLiteContext*, const char*, ...) {}
 
 int64_t NextMark() {
   static std::atomic<int> last{0};
@@ -340,14 +339,12 @@ void Resources::Return(TfLiteContext* context, const ModelNodes& model, DeviceVa
   Resources all;
   all.Find(model, model.plan, {}, {}, 0);
   // It is no error that a variable is another interpreter's.
-  const auto report = context->ReportError;
-  context->ReportError = ReportNothing;
+  const Quiet quiet(context);
   DeviceVariables others;
   for (const auto& variable : *kept) {
     if (!all.ReturnOne(context, variable.get())) others.push_back(variable);
   }
   kept->swap(others);
-  context->ReportError = report;
 }
 
 }  // namespace quadra

@@ -6,6 +6,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/tflite/abi.h"
+#include "delegate_native/tflite/quiet.h"
 
 namespace quadra {
 
@@ -60,8 +61,8 @@ Subgraphs SubgraphsOf(const ModelNodes::Entry& entry);
 template <typename What>
 void ForEachSubgraph(TfLiteContext* context, What what) {
   for (int i = 0;; ++i) {
-    TfLiteContext* one = nullptr;
-    if (context->AcquireSubgraphContext(context, i, &one) != kTfLiteOk) return;
+    TfLiteContext* one = AcquireIfThere(context, i);
+    if (!one) return;
     what(i, one);
     // It stays as it is while the delegate is applied to it.
     if (one != context) context->ReleaseSubgraphContext(context, i);
