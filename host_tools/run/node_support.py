@@ -11,11 +11,10 @@ from host_tools.judge import limits
 from host_tools.places import on_host
 from host_tools.record import reading, run_folder, schema, verdicts
 from host_tools.record.spec import RunSpec
-from host_tools.request import from_arguments
+from host_tools.request import from_arguments, models
 from host_tools.request.run_options import RunOptions
-from host_tools.run import chosen_driver, requested
+from host_tools.run import chosen_driver, device_target, requested
 
-_NO_NODE = {"first_delegate_node_index": "2147483647"}  # the driver is asked for its device, and compiles nothing
 _GLES = "-gles"  # how the names of OpenGL ES targets end
 
 
@@ -44,9 +43,17 @@ def make_spec(model: str, target: str = "", precision: str = "f32", backend: str
 
 
 def of_options(options: RunOptions) -> tuple[RunSpec, schema.Verdicts, verdicts.Verdicts]:
-    """What is asked for with these options, and the answer."""
-    spec = make_spec(options.model, options.target, options.precision, options.backend, options.driver)
-    return spec, *ask(spec, requested.library(options))
+    """What is asked for with these options, and the answer. on: a device, whose GPU is the target; host: it is not asked for."""
+    with tempfile.TemporaryDirectory(prefix="quadra-support-") as folder:
+        target, backend = options.target, options.backend
+        if options.on != "host":
+            if target or options.driver:
+                came_back = "the device's own GPU is the target, and --target or --driver names another"
+                raise Misuse(f"plan for --on {options.on}", came_back, "omit one of the two")
+            models.find(options.model)
+            target, backend = str(device_target.ask(options, Path(folder))), ""
+        spec = make_spec(options.model, target, options.precision, backend, options.driver)
+        return spec, *ask(spec, requested.library(options))
 
 
 def _of_gles(target: str) -> str:
@@ -80,7 +87,7 @@ def ask(spec: RunSpec, library: Path) -> tuple[schema.Verdicts, verdicts.Verdict
 def _for_its_device(spec: RunSpec, library: Path, folder: Path) -> RunSpec:
     """The spec with the target that the device of its driver is; without the driver, which need not be there to plan for it."""
     entry = on_host.entered(spec)
-    options = {**entry.options, "backend": api_of(spec), **_NO_NODE}
+    options = {**entry.options, "backend": api_of(spec), **device_target.NO_NODE}
     found = on_host.verdicts(structs.replace(spec, options=options), library, folder)
     if not found.device.target:
         raise RunFailed(
