@@ -53,8 +53,9 @@ def expected():
 def run(quadra, opencl, tmp_path):
     """run(images, **options): the model on a phone's target, on a driver that makes such images."""
 
-    def run(images: str = str(PIXELS), **more: str):
+    def run(images: str = str(PIXELS), device: str = "", **more: str):
         env = {"DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS_IMAGES": images}
+        env |= {"DRIVER_FAULTS_NAME": device} if device else {}
         given = {"opencl_library": str(opencl), "dump_dir": str(tmp_path / "dump"), **more}
         return quadra.run(model(), [FEED], [FEED], env=env, counter=opencl, **(options("adreno-640") | given))
 
@@ -106,8 +107,11 @@ def test_images_lie_in_the_arena(run, expected, tmp_path, precision):
     plan = plan_of(tmp_path / "dump")
     assert len(images(plan)) > 5 and all(image.lies_in for image in images(plan))
     pixel = 16 if precision == "f32" else 8
-    for image in images(plan):  # the target asks for more than the driver
-        assert image.row_bytes % (64 * pixel) == 0 and image.offset % (64 * pixel) == 0
+    for image in images(
+        plan
+    ):  # the target asks for rows of 64 bytes, and where they begin for more than the driver does
+        assert image.row_bytes % (PIXELS * 16) == 0 and image.offset % (64 * pixel) == 0
+        assert image.row_bytes < image.width * pixel + PIXELS * 16
     assert_apart(plan)
     assert plan.activation_bytes <= 1.1 * plan.activation_bytes_lower_bound
     assert outcome.driver["images_in_parts"] > 0 and partition(outcome)["notes"] == []
@@ -133,8 +137,8 @@ def test_kernels_are_those_of_images_with_memory_of_their_own(run, tmp_path):
 @pytest.mark.parametrize(
     ("refused", "where"),
     [
-        ("parts", ["images lie over whole buffers"]),
-        ("all", ["images lie over whole buffers", "images have memory of their own"]),
+        ("parts", ["rows of images are longer", "images lie over whole buffers"]),
+        ("all", ["rows of images are longer", "images lie over whole buffers", "images have memory of their own"]),
     ],
 )
 def test_what_a_driver_refuses_lies_elsewhere(run, expected, tmp_path, refused, where):
@@ -147,6 +151,15 @@ def test_what_a_driver_refuses_lies_elsewhere(run, expected, tmp_path, refused, 
     assert all(bool(image.lies_in) == (refused == "parts") and image.offset == 0 for image in images(plan))
     assert_apart(plan)
     assert outcome.driver["live"]["clMemObject"] == 0
+
+
+def test_an_adreno_that_tells_rows_in_pixels_after_all_gets_longer_ones(run, expected, tmp_path):
+    outcome = run("64", device="QUALCOMM Adreno(TM) 999", target="")
+    outcome.check(expected)
+    [note] = partition(outcome)["notes"]
+    assert note.endswith("; rows of images are longer") and "CL_INVALID_IMAGE_DESCRIPTOR" in note
+    found = images(plan_of(tmp_path / "dump"))
+    assert found and all(image.lies_in and image.row_bytes % (64 * 16) == 0 for image in found)
 
 
 def test_a_start_from_the_cache_has_the_same_images(run, expected, tmp_path):

@@ -179,6 +179,7 @@ void DecideTarget(GpuInfo* info) {
   info->image_memory = info->api == Api::kOpenCl && info->makes_images_of_buffers()
                            ? ImageMemory::kArena
                            : ImageMemory::kOwn;
+  info->image_row_bytes = 0;
   info->has_timer_queries = info->Has("GL_EXT_disjoint_timer_query");
   for (const Vendor& vendor : kVendors) {
     if (info->vendor == "cpu" || !HoldsAny(words, vendor.words)) continue;
@@ -227,6 +228,12 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   const auto raise = [](int* alignment, int least) { *alignment = std::max(*alignment, least); };
   raise(&target->image_pitch_alignment, device.image_pitch_alignment);
   raise(&target->image_base_alignment, device.image_base_alignment);
+  constexpr int kPixelBytes = 16;
+  if (target->image_row_bytes > 0) {
+    raise(&target->image_row_bytes, device.image_row_bytes > 0
+                                        ? device.image_row_bytes
+                                        : device.image_pitch_alignment * kPixelBytes);
+  }
   if (device.api != Api::kGles) {
     target->reads_buffers_as_images =
         target->reads_buffers_as_images && same_api && target->max_image_buffer_width > 0;

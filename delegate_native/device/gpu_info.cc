@@ -24,6 +24,7 @@ constexpr Range kImageRow = {0, int64_t{1} << 32};
 constexpr Range kLocalBytes = {0, 1 << 30};
 constexpr Range kBufferBytes = {1, int64_t{1} << 46};
 constexpr Range kAlignment = {1, 1 << 16, true};
+constexpr Range kRowBytes = {0, 1 << 16, true};
 constexpr Range kPixels = {0, 1 << 12, true};
 constexpr Range kVectorWidth = {4, 16, true};
 constexpr Range kRegisters = {1, 1 << 10};
@@ -71,6 +72,7 @@ template <typename Visitor>
 void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->StorageWord("storage", &info->storage);
   v->ImageMemoryWord("image_memory", &info->image_memory);
+  v->Number("image_row_bytes", &info->image_row_bytes, kRowBytes);
   v->Number("vector_width", &info->vector_width, kVectorWidth);
   v->Number("vector_registers", &info->vector_registers, kRegisters);
   v->Number("enough_work_items", &info->enough_work_items, kItems);

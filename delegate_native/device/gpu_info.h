@@ -62,6 +62,8 @@ struct GpuInfo {
   bool supports_images = false;
   Storage storage = Storage::kBuffer;
   ImageMemory image_memory = ImageMemory::kOwn;  // at most
+  // Rows of images over buffers are multiples of so many bytes; 0: of image_pitch_alignment pixels.
+  int image_row_bytes = 0;
   int vector_width = 4;          // floats in one register: 4 on GPUs, 8 or 16 on CPUs
   int vector_registers = 16;     // how many such registers a kernel may count on
   int enough_work_items = 4096;  // fewer leave processors of a GPU idle

@@ -58,6 +58,13 @@ const std::vector<Quirk>& Quirks() {
        [](GpuInfo* info) {
          info->image_memory = std::min(info->image_memory, ImageMemory::kBuffers);
        }},
+      // Adreno: published delegates divide by the bytes of a pixel what the driver gives in pixels.
+      {"image_pitch_is_told_in_bytes",
+       [](const GpuInfo& info) {
+         return info.api == Api::kOpenCl && info.vendor == "qualcomm" &&
+                info.image_pitch_alignment >= 16;
+       },
+       [](GpuInfo* info) { info->image_row_bytes = info->image_pitch_alignment; }},
       // llvmpipe computes lanes along x together, and idle ones cost as much as busy ones.
       {"lanes_lie_along_x_only",
        [](const GpuInfo& info) { return Contains(info.device_name, "llvmpipe"); },

@@ -136,8 +136,10 @@ Layout::Tensors Layout::Activations(Kind kind) {
 
 // From one row of pixels to the next, over a buffer.
 uint32_t Layout::RowBytes(const PlacedTensor& image) const {
-  const int64_t pixels = AlignUp(image.layout.shape.w, std::max(1, gpu_.image_pitch_alignment));
-  return static_cast<uint32_t>(pixels * (image.layout.half() ? 8 : 16));
+  const int pixel = image.layout.half() ? 8 : 16;
+  const int step = gpu_.image_row_bytes > 0 ? std::max(gpu_.image_row_bytes, pixel)
+                                            : std::max(gpu_.image_pitch_alignment, 1) * pixel;
+  return static_cast<uint32_t>(AlignUp(int64_t{image.layout.shape.w} * pixel, step));
 }
 
 // Images have the rows that they have over a buffer.

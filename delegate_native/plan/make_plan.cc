@@ -14,6 +14,7 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& reque
   asked.shares_sums &= request.shares_sums;
   asked.max_work_group_size = std::min(gpu.max_work_group_size, request.most_items);
   asked.image_memory = std::min(gpu.image_memory, request.image_memory);
+  if (!request.has_row_bytes) asked.image_row_bytes = 0;
   const KernelContext context = {&asked, request.precision};
   GraphKernels made;
   QUADRA_RETURN_IF_ERROR(MakeGraphKernels(context, graph, &made));

@@ -28,6 +28,7 @@ struct PlanRequest {
   ImageMemory image_memory = ImageMemory::kArena;  // at most
   // Large constants that it has are in the plan by their hash alone. Null: the plan is whole.
   WeightStore* known = nullptr;
+  bool has_row_bytes = true;  // rows of images may be as short as GpuInfo::image_row_bytes allows
 };
 
 // The kernels are in the language of gpu.api. `graph` has borders (AddBorders in passes/passes.h).

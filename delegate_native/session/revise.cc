@@ -87,11 +87,16 @@ bool StopHalf(const Refused& refused, Revision* next) {
   return true;
 }
 
-// Over whole buffers where parts are refused, and then memory of their own.
+// Longer rows first, then over whole buffers where parts are refused, then memory of their own.
 bool MoveImages(const Refused& refused, Revision* next) {
   ImageMemory& memory = next->request.image_memory;
   const ImageMemory had = std::min(memory, refused.target.image_memory);
   if (refused.refusal.stage != Refusal::Stage::kImages || had == ImageMemory::kOwn) return false;
+  if (refused.target.image_row_bytes > 0 && next->request.has_row_bytes) {
+    next->request.has_row_bytes = false;
+    next->notes.push_back(refused.refusal.why + "; rows of images are longer");
+    return true;
+  }
   memory = static_cast<ImageMemory>(static_cast<int>(had) - 1);
   next->notes.push_back(refused.refusal.why + (memory == ImageMemory::kBuffers
                                                    ? "; images lie over whole buffers"

@@ -10,7 +10,7 @@ from host_tools.record.case_set import BACKENDS, STORAGES, Column
 
 # Keys of a target file that follow from the others (device/gpu_info.cc): made anew, so that a quirk changes them.
 DECISIONS = (
-    "storage", "image_memory", "vector_width", "vector_registers", "enough_work_items",
+    "storage", "image_memory", "image_row_bytes", "vector_width", "vector_registers", "enough_work_items",
     "winograd_channels", "winograd_tiles", "trips_per_second", "reads_buffers_as_images", "flat_group",
     "has_timer_queries", "compiles_at_dispatch", "flush_every", "shares_sums", "one_program", "separate_buffers",
     "whole_buffers", "shares_host_memory",

@@ -1,5 +1,6 @@
 """Which nodes of a model the delegate would take, and why not the others. Nothing is run on a GPU."""
 
+import functools
 import tempfile
 from pathlib import Path
 
@@ -43,17 +44,22 @@ def make_spec(model: str, target: str = "", precision: str = "f32", backend: str
 
 
 def of_options(options: RunOptions) -> tuple[RunSpec, schema.Verdicts, verdicts.Verdicts]:
-    """What is asked for with these options, and the answer. on: a device, whose GPU is the target; host: it is not asked for."""
-    with tempfile.TemporaryDirectory(prefix="quadra-support-") as folder:
-        target, backend = options.target, options.backend
-        if options.on != "host":
-            if target or options.driver:
-                came_back = "the device's own GPU is the target, and --target or --driver names another"
-                raise Misuse(f"plan for --on {options.on}", came_back, "omit one of the two")
-            models.find(options.model)
-            target, backend = str(device_target.ask(options, Path(folder))), ""
-        spec = make_spec(options.model, target, options.precision, backend, options.driver)
-        return spec, *ask(spec, requested.library(options))
+    """What is asked for with these options, and the answer. on: a device, whose GPU is the target; host: none is asked."""
+    target, backend = options.target, options.backend
+    if options.on != "host":
+        if target or options.driver:
+            came_back = "the device's own GPU is the target, and --target or --driver names another"
+            raise Misuse(f"plan for --on {options.on}", came_back, "omit one of the two")
+        models.find(options.model)
+        target, backend = str(device_target.ask(options, Path(_targets().name))), ""
+    spec = make_spec(options.model, target, options.precision, backend, options.driver)
+    return spec, *ask(spec, requested.library(options))
+
+
+@functools.cache
+def _targets() -> tempfile.TemporaryDirectory[str]:
+    """A folder that lasts as long as the process: specs name files there."""
+    return tempfile.TemporaryDirectory(prefix="quadra-targets-")
 
 
 def _of_gles(target: str) -> str:

@@ -264,6 +264,20 @@ TEST(Quirks, SomeDriversMakeWrongImagesOverPartsOfBuffers) {
   }
 }
 
+TEST(Quirks, AdrenoTellsTheRowsOfImagesInBytes) {
+  const std::string images = R"("max_image2d": [8, 8], "image_base_alignment": 64, )";
+  const auto row_bytes = [&](const std::string& json) {
+    return Parsed("{" + images + json + "}").image_row_bytes;
+  };
+  EXPECT_EQ(row_bytes(R"("vendor": "qualcomm", "image_pitch_alignment": 64)"), 64);
+  EXPECT_EQ(row_bytes(R"("vendor": "qualcomm", "image_pitch_alignment": 1)"), 0);
+  EXPECT_EQ(row_bytes(R"("vendor": "qualcomm", "api": "gles", "image_pitch_alignment": 64)"), 0);
+  EXPECT_EQ(row_bytes(R"("vendor": "arm", "image_pitch_alignment": 64)"), 0);
+  EXPECT_EQ(row_bytes(R"("vendor": "qualcomm", "image_pitch_alignment": 64,
+                         "quirks": {"image_pitch_is_told_in_bytes": false})"),
+            0);
+}
+
 TEST(RunOn, ImagesLieWhereBothDriversMakeThem) {
   const std::string phone = R"({"vendor": "qualcomm", "max_image2d": [8, 8],
                                 "image_pitch_alignment": 64, "image_base_alignment": 32})";
@@ -276,6 +290,10 @@ TEST(RunOn, ImagesLieWhereBothDriversMakeThem) {
   EXPECT_EQ(target.image_memory, ImageMemory::kArena);
   EXPECT_EQ(target.image_pitch_alignment, 64);
   EXPECT_EQ(target.image_base_alignment, 128);
+  EXPECT_EQ(target.image_row_bytes, 64);
+  device.image_pitch_alignment = 32;
+  RunOn(device, &target);
+  EXPECT_EQ(target.image_row_bytes, 32 * 16) << "a device that tells them in pixels";
   device.image_pitch_alignment = 0;
   DecideTarget(&device);
   RunOn(device, &target);
@@ -290,7 +308,7 @@ std::string ContentOf(const std::filesystem::path& path) {
 // What a file says without its decisions. The width of a CPU's vectors is a fact.
 std::string FactsOf(const std::string& text) {
   const bool is_cpu = text.find(R"("vendor": "cpu")") != std::string::npos;
-  const std::regex decisions(std::string(R"(\n *"(storage|image_memory|)") +
+  const std::regex decisions(std::string(R"(\n *"(storage|image_memory|image_row_bytes|)") +
                              (is_cpu ? "" : "vector_width|") +
                              "vector_registers|enough_work_items|winograd_channels|winograd_tiles|"
                              "trips_per_second|reads_buffers_as_images|flat_group|"

@@ -170,6 +170,15 @@ TEST_F(ARefusedPlan, HasItsImagesElsewhere) {
   request_ = next.request;
   EXPECT_EQ(refuse().change, nullptr);
   request_ = PlanRequest();
+  target_.image_row_bytes = 64;
+  next = refuse();
+  EXPECT_FALSE(next.request.has_row_bytes);
+  EXPECT_EQ(next.request.image_memory, ImageMemory::kArena) << "it is the rows that may be refused";
+  EXPECT_EQ(next.notes, std::vector<std::string>{"make an image: no; rows of images are longer"});
+  request_ = next.request;
+  EXPECT_EQ(refuse().request.image_memory, ImageMemory::kBuffers);
+  request_ = PlanRequest();
+  target_.image_row_bytes = 0;
   target_.image_memory = ImageMemory::kBuffers;
   EXPECT_EQ(refuse().request.image_memory, ImageMemory::kOwn) << "parts are none of its target's";
 }

@@ -59,7 +59,7 @@ _PRECISION = ("precision", "is_precision_loss_allowed", *(f"inference_priority{i
 _STRINGS = ("", " ", "\0", "auto\0x", "\n", "%s%n%d", "a" * 100000, "\U0001f600" * 300, "-1", "1.5", "1e99", "nan", "9" * 40,
             "-9223372036854775808", "18446744073709551616", "../" * 2000)  # fmt: skip
 NUMBERS = ("max_work_group_size", "local_memory_bytes", "max_buffer_bytes", "buffer_alignment_bytes", "max_image_buffer_width",
-           "image_pitch_alignment", "image_base_alignment",
+           "image_pitch_alignment", "image_base_alignment", "image_row_bytes",
            "max_storage_blocks", "max_image_units", "max_output_resources", "max_texture_units", "vector_width",
            "vector_registers", "enough_work_items", "winograd_channels", "winograd_tiles",
            "trips_per_second", "flat_group", "flush_every")  # fmt: skip
@@ -70,7 +70,7 @@ WORDS = ("name", "why", "vendor", "api", "opencl_version", "device_name", "drive
          "image_memory")  # fmt: skip
 OTHERS = ("extensions", "quirks")
 QUIRKS = ("compiler_starts_slowly", "storage_blocks_are_read_slowly", "images_over_parts_of_buffers_are_wrong",
-          "lanes_lie_along_x_only", "half_arithmetic_is_emulated",
+          "image_pitch_is_told_in_bytes", "lanes_lie_along_x_only", "half_arithmetic_is_emulated",
           "timer_queries_count_nothing", "machine_code_is_made_at_dispatch", "compiler_crashes_in_threads",
           "memory_checker_sees_whole_buffers", "parts_of_buffers_are_slow")  # fmt: skip
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 16, 100, 127, 1000, 4096, 65535, 65536, (1 << 30) + 1, (1 << 31) - 1, 1 << 31,
