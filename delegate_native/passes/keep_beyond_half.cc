@@ -6,7 +6,8 @@
 // finite;
 // - integers of 16 bits that stand for floats: half holds a thirtieth of them. It ends where an op
 // bounds its result, where a factor is the inverse of such a number, and at convolutions and
-// products of matrices.
+// products of matrices;
+// - angles that come from integers, as positions do: halfs beyond 512 are half a radian apart.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -86,7 +87,7 @@ class Search {
       for (ValueId id : node.outputs) ranges_[static_cast<size_t>(id)] = range;
       kept += node.float32 && !was;
     }
-    return kept;
+    return kept + KeepAngles();
   }
 
  private:
@@ -159,6 +160,48 @@ class Search {
       range = Take(step, &fused == &node->fused.back(), node);
     }
     return range;
+  }
+
+  // Whether all that the node computes with comes from integers and constants.
+  static bool AllOf(const std::vector<bool>& values, const Graph& graph, const Node& node) {
+    bool found = node.op == "to_float";
+    const auto is_one = [&](ValueId id) {
+      found |= values[static_cast<size_t>(id)];
+      return graph.IsConstant(id) || values[static_cast<size_t>(id)] ||
+             !IsFloat(graph.value(id).element);
+    };
+    const auto all = [&](const std::vector<ValueId>& ids) {
+      return std::all_of(ids.begin(), ids.end(), is_one);
+    };
+    return all(node.inputs) && found &&
+           std::all_of(node.fused.begin(), node.fused.end(),
+                       [&](const FusedStep& step) { return all(step.inputs); });
+  }
+
+  static bool TakesAngles(const Node& node) {
+    return IsAnyOf(node.op, " sin cos ") ||
+           std::any_of(node.fused.begin(), node.fused.end(),
+                       [](const FusedStep& step) { return IsAnyOf(step.op, " sin cos "); });
+  }
+
+  int KeepAngles() {
+    std::vector<bool> counts(graph_.values.size(), false), angles = counts;
+    for (const Node& node : graph_.nodes) {
+      const bool is = AllOf(counts, graph_, node);
+      for (ValueId id : node.outputs) counts[static_cast<size_t>(id)] = is;
+    }
+    int kept = 0;
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+      const auto made = static_cast<size_t>(node->outputs[0]);
+      if (!counts[made] || (!angles[made] && !TakesAngles(*node))) continue;
+      kept += !node->float32;
+      node->float32 = true;
+      for (ValueId id : node->inputs) angles[static_cast<size_t>(id)] = true;
+      for (const FusedStep& step : node->fused) {
+        for (ValueId id : step.inputs) angles[static_cast<size_t>(id)] = true;
+      }
+    }
+    return kept;
   }
 
   Graph& graph_;

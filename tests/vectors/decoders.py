@@ -244,7 +244,6 @@ CASES = [
         [(1, 5, 3, 16), Feed((1, 5), 0, 900, dtype="int32")],
         lambda m, x, position: composite(m, [x, position], x.shape, 1, "odml.rope", **ROPE),
         turned,
-        half=False,  # angles of 900 are half a radian apart there
         subgraphs=(lambda: rope((1, 5, 3, 16), 10000.0),),
     ),
     Case(

@@ -119,6 +119,24 @@ def _through(op: str, kind: str = "") -> Case:
     )
 
 
+def _angles() -> Case:
+    """Positions times frequencies, as rotary embeddings take them: a half of 900 is as long as half a radian."""
+    frequencies = (1000.0 ** -(np.arange(24, dtype=np.float32) / 24)).astype(np.float32)
+
+    def build(m, positions, x):
+        counts = m.op("CAST", [positions], (1, 7, 1), "CastOptions", OutDataType=0)
+        angles = m.mul(m.op("RESHAPE", [counts, np.int32([1, 7, 1, 1])], (1, 7, 1, 1)), frequencies)
+        return m.mul(m.elementwise("COS", angles), x), m.mul(m.elementwise("SIN", angles), x)
+
+    def reference(positions, x):
+        angles = positions.astype(np.float32).reshape(1, 7, 1, 1) * frequencies
+        return np.cos(angles.astype(np.float64)) * x, np.sin(angles.astype(np.float64)) * x
+
+    return Case(
+        "half_range", "angles_of_positions", [Feed((1, 7, 1), 0, 9000, dtype="int32"), (1, 7, 2, 24)], build, reference
+    )
+
+
 CASES = [
     *(_masked(f"{least:g}".replace("-", "minus_").replace("+", ""), least) for least in (-1e4, -1e9, -3.4e38)),
     *(
@@ -138,6 +156,7 @@ CASES = [
     _unit("large", 3000),
     _unit("tiny", 1e-3),
     _shares(),
+    _angles(),
     *(_through(op) for op in ("ELU", "FLOOR", "CEIL", "ROUND")),
     _through("GELU", "GeluOptions"),
     _through("HARD_SWISH", "HardSwishOptions"),

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,10 @@ from host_tools.judge import compare, judged
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places import on_phone_shell, where
 from host_tools.places.on_phone_shell import PhoneShell
-from host_tools.record import device_condition, run_folder
+from host_tools.record import device_condition, reading, run_folder, schema
 from host_tools.request import from_arguments
+from host_tools.request.run_options import RunOptions
+from host_tools.run import node_support
 from host_tools.show import report, run_account
 from host_tools.tasks import pull_runs, run as run_task
 from host_tools.virtual_device.device import VirtualDevice
@@ -206,3 +209,17 @@ def test_a_route_survives_the_file(model, tmp_path):
     spec = from_arguments.make_spec(str(model), place="device", device="x", route="shell")
     run_folder.write_json(tmp_path / "spec.json", spec.to_json())
     assert run_folder.RunFolder(tmp_path).spec().route == "shell"
+
+
+def test_support_asks_a_device_for_its_gpu(phone, parts, model, monkeypatch):
+    monkeypatch.setattr(on_phone_shell.artifacts, "runner", lambda abi: parts[0])
+    monkeypatch.setattr(on_phone_shell.artifacts, "android", lambda abi: parts[2])
+    options = RunOptions(model=str(model), backend="", on=phone.serial, via="shell")
+    spec, report, found = node_support.of_options(options)
+    told = Path(spec.options["target"])
+    assert told.name == "target.json" and found.target == reading.json_file(told, schema.Target).name
+    assert found.cpu == 0 and {node.on for node in report.nodes} == {"gpu"} and left(phone) == []
+    with pytest.raises(Misuse, match="names another"):
+        node_support.of_options(replace(options, target="mali-g76"))
+    with pytest.raises(Misuse, match="one device"):
+        node_support.of_options(replace(options, on=f"{phone.serial},host", via=""))
