@@ -369,8 +369,8 @@ def run(
     ("model", "backend", "target", "precision", "driver", "library", "on", "via"),
     help={
         **_PLANNED_HELP,
-        "on": "Ask this device for its GPU, and plan for it: a serial or name of `inv device list`, any, or virtual (default: host,"
-        " which asks none).",
+        "on": "Ask this device for its GPU, and plan for it: a serial or name of `inv device list`, any, or virtual; host: none"
+        " is asked.",
         "driver": "Plan for the device of this driver: a name from `inv drivers` (default: none).",
         "max_cpu_nodes": "Fail (status 1) if more nodes would stay on the CPU (default: no limit).",
         "json": "Print JSON instead of a table.",
