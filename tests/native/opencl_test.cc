@@ -44,11 +44,11 @@ class OpenCl : public testing::Test {
   Status Load(const fb::Plan* plan, std::unique_ptr<ClExecutable>* executable,
               const fb::Binaries* kept = nullptr) {
     *executable = std::make_unique<ClExecutable>(context_, plan);
-    QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory({}));
+    Refusal refused;
+    QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory({}, &refused));
     ClKernelPrograms programs;
     auto made_by = std::make_shared<ClPrograms>(context_);
     QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, kept, &programs, &binaries_));
-    Refusal refused;
     return (*executable)->MakeKernels(std::move(programs), std::move(made_by), &refused);
   }
 
