@@ -38,15 +38,16 @@ int SerialStrip(Strip strip, int w) {
 
 // A loop's test follows its body: a body that follows its test runs once more, for no lane.
 // Nor does a text return where a work-item is beyond the grid: a return masks all that follows,
-// which costs the compiler much time. Such work-items read what is no part of the source, which an
-// image answers with zeros, and write where `inside` only.
+// which costs the compiler much time. Such work-items read where the first one does, as buffers do
+// not answer beyond their end (Rusticl), and write where `inside` only.
 //
 // A tile has more sums than registers: each is brought in once for its four products. As each loop
 // around the sums costs a copy of all of them, a source of one slice does without.
 //
 // The results are written in a loop, so that the text of the merged steps is there once.
 const SerialTexts kSerialTexts = {
-    .guard = "bool inside = !($beyond);\n",
+    .guard = QUADRA_TEXT("bool inside = !($beyond);\n"
+                         "if (!inside) { x = 0; y = 0; z = 0; }\n"),
     .loop = QUADRA_TEXT(R"(int $variable = $from;
 do {
 $body$variable += $step;
