@@ -51,9 +51,8 @@ const std::vector<Quirk>& Quirks() {
          return is_llvmpipe || info.vendor == "qualcomm";
        },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
-      // Published delegates make no image over a part of a buffer there: PowerVR's drivers up to
-      // 23,
-      // NVIDIA's, and Mali before Valhall, of which some give wrong numbers.
+      // Published delegates make no image over a part of a buffer with PowerVR's drivers up to 23,
+      // NVIDIA's, and those of Mali before Valhall: some of them give wrong numbers.
       {"images_over_parts_of_buffers_are_wrong", MakesWrongImagesOfParts,
        [](GpuInfo* info) {
          info->image_memory = std::min(info->image_memory, ImageMemory::kBuffers);

@@ -176,6 +176,16 @@ int Layout::AddBuffer(fb::BufferKind kind, int64_t bytes) {
   return static_cast<int>(buffers_.size()) - 1;
 }
 
+// The first of them.
+int Layout::AddArenas(const std::vector<int64_t>& bytes_of_each) {
+  const auto first = static_cast<int>(buffers_.size());
+  for (int64_t bytes : bytes_of_each) {
+    AddBuffer(fb::BufferKind_Arena, bytes);
+    activation_bytes_ += static_cast<uint64_t>(bytes);
+  }
+  return first;
+}
+
 // Activations share one arena, images over parts of it, too, if the target makes such. Otherwise
 // images share buffers or, at equal size, objects. Rows that the driver wants longer than they are
 // may take more than all of that gains: whichever takes the fewest bytes.
@@ -227,11 +237,7 @@ void Layout::PlaceInArena(const Tensors& buffers, const Tensors& images,
   } else if (!is_arena) {
     shared = ShareObjects(LifetimesOf(buffers, {}));
   }
-  const auto first = static_cast<int>(buffers_.size());
-  for (int64_t bytes : shared.bytes) {
-    AddBuffer(fb::BufferKind_Arena, bytes);
-    activation_bytes_ += static_cast<uint64_t>(bytes);
-  }
+  const int first = AddArenas(shared.bytes);
   for (size_t i = 0; i < buffers.size(); ++i) {
     const int64_t offset = is_arena ? memory.offsets[i] : 0;
     buffers[i]->region = AddRegion(first + shared.objects[i], static_cast<uint64_t>(offset),
@@ -244,14 +250,8 @@ void Layout::PlaceInArena(const Tensors& buffers, const Tensors& images,
 }
 
 void Layout::PlaceInBuffers(const Tensors& images, const SharedObjects& shared) {
-  std::vector<int> buffers;
-  for (int64_t bytes : shared.bytes) {
-    buffers.push_back(AddBuffer(fb::BufferKind_Arena, bytes));
-    activation_bytes_ += static_cast<uint64_t>(bytes);
-  }
-  for (size_t i = 0; i < images.size(); ++i) {
-    PlaceOver(buffers[static_cast<size_t>(shared.objects[i])], 0, images[i]);
-  }
+  const int first = AddArenas(shared.bytes);
+  for (size_t i = 0; i < images.size(); ++i) PlaceOver(first + shared.objects[i], 0, images[i]);
   lower_bound_ += static_cast<uint64_t>(PlaceBySize(LifetimesOf({}, images), 1).lower_bound);
 }
 

@@ -87,6 +87,7 @@ class Layout {
   void PlaceInBuffers(const Tensors& images, const SharedObjects& shared);
   void PlaceAlone(const Tensors& images, const std::vector<int>& objects);
   static PlannedBuffer ImageOf(const PlacedTensor& tensor);
+  int AddArenas(const std::vector<int64_t>& bytes_of_each);
   int AddBuffer(fb::BufferKind kind, int64_t bytes);
   void PlaceOver(int buffer, uint64_t offset, PlacedTensor* image);
   void PlaceIo();
