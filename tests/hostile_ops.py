@@ -59,6 +59,8 @@ _MOVED = [
     "PAD",
     "PADV2",
     "MIRROR_PAD",
+    "DILATE",
+    "STABLEHLO_PAD",
     "CONCATENATION",
     "PACK",
     "SLICE",

@@ -37,6 +37,31 @@ def _mirror_pad(b, x):
     return b.move("MIRROR_PAD", [x, i32(paddings)], shape, "MirrorPadOptions", Mode=mode)
 
 
+@moves("border", "DILATE", NUMBERS, ranks=(1, 6))
+def _dilate(b, x):
+    steps = [b.draw(st.sampled_from([1, 1, 2, 3])) for _ in x.shape]
+    shape = [(n - 1) * step + 1 for n, step in zip(x.shape, steps)]
+    return b.move(
+        "DILATE", [x, i32(steps), np.array([b.draw(st.sampled_from([0, 3]))], x.dtype)], shape, "DilateOptions"
+    )
+
+
+@moves("border", "STABLEHLO_PAD", NUMBERS, ranks=(1, 6))
+def _stablehlo_pad(b, x):
+    numbers = [
+        (b.draw(st.integers(0, 2)), b.draw(st.integers(0, 2)), b.draw(st.sampled_from([0, 0, 1, 2]))) for _ in x.shape
+    ]
+    # Cut off where a number stays.
+    numbers = [
+        (-before if n > 4 and b.draw(st.booleans()) else before, *rest) for n, (before, *rest) in zip(x.shape, numbers)
+    ]
+    shape = [before + (n - 1) * (between + 1) + 1 + after for n, (before, after, between) in zip(x.shape, numbers)]
+    low, high, interior = (np.int64(one) for one in zip(*numbers))
+    value = np.array(b.draw(st.sampled_from([0, 1])), x.dtype)
+    return b.move("STABLEHLO_PAD", [x, value], shape, "StablehloPadOptions",
+                  EdgePaddingLow=low, EdgePaddingHigh=high, InteriorPadding=interior)  # fmt: skip
+
+
 @moves("join", "CONCATENATION", ranks=(1, 6))
 def _concatenation(b, x):
     axis = b.draw(st.integers(-len(x.shape), len(x.shape) - 1))

@@ -14,6 +14,7 @@ from tests import cpu, parity
 from tests.delegate import options
 from tests.model_builder import Model, Value
 from tests.vectors.case import constant
+from tests.vectors.dilate import dilate, stablehlo_pad
 from tests.vectors.recurrent import Both, Layer, Svdf
 
 W = constant("dead_lanes/w", (8, 3, 3, 3))
@@ -163,6 +164,8 @@ MORE = {
     "BROADCAST_TO": _then_dense(lambda m, x: m.op("BROADCAST_TO", [x, _i32(2, *x.shape)], (2, *x.shape), version=2)),
     "PAD": _then_dense(_op("PAD", lambda s: (*s[:3], 6), _i32((0, 0), (0, 0), (0, 0), (1, 2)), kind="PadOptions")),
     "PADV2": _then_dense(_op("PADV2", lambda s: (*s[:3], 5), _i32((0, 0), (0, 0), (0, 0), (2, 0)), np.float32(2))),
+    "DILATE": _then_dense(lambda m, x: dilate(m, x, _i32(1, 1, 1, 2))),
+    "STABLEHLO_PAD": _then_dense(lambda m, x: stablehlo_pad(m, x, [(0, 0, 0)] * 3 + [(1, -1, 1)])),
     "MIRROR_PAD": _then_dense(_op("MIRROR_PAD", lambda s: (*s[:3], 6), _i32((0, 0), (0, 0), (0, 0), (1, 2)),
                                   kind="MirrorPadOptions", Mode=0)),
     "GATHER": _then_dense(_op("GATHER", lambda s: (*s[:3], 5), _i32(2, 0, 1, 2, 2), kind="GatherOptions", Axis=3)),

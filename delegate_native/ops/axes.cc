@@ -26,6 +26,19 @@ Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes) {
   return Status();
 }
 
+Status SetAxisNumbers(const char* name, const int64_t* list, int count, int64_t least,
+                      Attributes* attributes) {
+  std::vector<int> numbers;
+  for (int i = 0; i < count; ++i) {
+    if (list[i] < least || list[i] > kMostAxisNumber) {
+      return InvalidModel("its %s of axis %d is %lld", name, i, static_cast<long long>(list[i]));
+    }
+    numbers.push_back(static_cast<int>(list[i]));
+  }
+  attributes->SetInts(name, numbers);
+  return Status();
+}
+
 Status ReadInt(const Node& node, const char* name, int* number) {
   const std::vector<int>& ints = node.attributes.Ints(name);
   if (ints.size() != 1) return InvalidModel("its %s is %zu numbers", name, ints.size());

@@ -2,6 +2,7 @@
 #ifndef QUADRA_OPS_AXES_H_
 #define QUADRA_OPS_AXES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "delegate_native/ops/op.h"
@@ -15,6 +16,13 @@ Status ToAxis(int given, int rank, int* axis);
 Status ReadAxis(const Importer& importer, int input, int rank, int* axis);
 // The constant axes of an input, of input 0's rank: sorted, each once.
 Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes);
+
+// No sum of a few such numbers overflows.
+constexpr int64_t kMostAxisNumber = 1 << 28;
+// Sets an attribute to the first `count` numbers of a list, each at least `least` and no more than
+// kMostAxisNumber.
+Status SetAxisNumbers(const char* name, const int64_t* list, int count, int64_t least,
+                      Attributes* attributes);
 
 // An attribute that must be one number.
 Status ReadInt(const Node& node, const char* name, int* number);

@@ -1,5 +1,7 @@
 // PAD and PADV2: a number before and after every axis, by [rank, 2] of amounts, never negative. The
 // number is 0, or PADV2's third input.
+#include "delegate_native/ops/pad.h"
+
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/window.h"
 #include "delegate_native/ops/grid.h"
@@ -7,26 +9,29 @@
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
-namespace {
 
-// As a float or as an int, by what is padded.
-Status ReadValue(Importer* importer, bool is_float, Attributes* attributes) {
-  if (!importer->HasInput(2)) {
-    if (is_float) attributes->SetFloat("value", 0.0f);
-    else attributes->SetInt("int_value", 0);
-    return Status();
+Status ReadPadValue(const Importer& importer, int input, ValueId padded, Attributes* attributes) {
+  const bool is_float = IsFloat(importer.graph()->value(padded).element);
+  float number = 0;
+  int integer = 0;
+  if (importer.HasInput(input)) {
+    QUADRA_RETURN_IF_ERROR(is_float ? importer.ConstantFloat(input, &number)
+                                    : importer.ConstantInt(input, &integer));
   }
-  if (is_float) {
-    float value;
-    QUADRA_RETURN_IF_ERROR(importer->ConstantFloat(2, &value));
-    attributes->SetFloat("value", value);
-    return Status();
-  }
-  int value;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInt(2, &value));
-  attributes->SetInt("int_value", value);
+  if (is_float) attributes->SetFloat("value", number);
+  else attributes->SetInt("int_value", integer);
   return Status();
 }
+
+void SetPadValue(const Graph& graph, const Node& node, KernelDesc* desc) {
+  if (IsFloat(graph.value(node.outputs[0]).element)) {
+    desc->Float("value", node.attributes.Float("value"));
+  } else {
+    desc->Int("value", node.attributes.Int("int_value"));
+  }
+}
+
+namespace {
 
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
@@ -35,8 +40,7 @@ Status Import(Importer* importer) {
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "amounts", &attributes));
   attributes.SetInt("axes", importer->InputRank(0));
-  QUADRA_RETURN_IF_ERROR(
-      ReadValue(importer, IsFloat(importer->graph()->value(src).element), &attributes));
+  QUADRA_RETURN_IF_ERROR(ReadPadValue(*importer, 2, src, &attributes));
   return importer->AddNode("pad", {src}, std::move(attributes));
 }
 
@@ -65,14 +69,6 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-void SetValue(const Graph& graph, const Node& node, KernelDesc* desc) {
-  if (IsFloat(graph.value(node.outputs[0]).element)) {
-    desc->Float("value", node.attributes.Float("value"));
-  } else {
-    desc->Int("value", node.attributes.Int("int_value"));
-  }
-}
-
 // Ranks 5 and 6.
 void AddOuterPad(const KernelContext& context, const Graph& graph, const Node& node,
                  KernelList* list) {
@@ -91,7 +87,7 @@ inside = inside && $at >= 0 && $at < length_$i;
   }
   KernelDesc& desc =
       AddIndexMap(context, "pad", map, node.inputs[0], in, node.outputs[0], out, list);
-  SetValue(graph, node, &desc);
+  SetPadValue(graph, node, &desc);
   for (int axis = first; axis < 4; ++axis) {
     if (!pads(axis)) continue;
     desc.Int(Format("before_%d", axis - first), PaddingOf(node.attributes, axis).before);
@@ -143,7 +139,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   for (int axis = 0; axis < 4; ++axis) {
     desc.Int(names[axis], PaddingOf(node.attributes, axis).before);
   }
-  SetValue(graph, node, &desc);
+  SetPadValue(graph, node, &desc);
   LoopOverResults(context, out, kRow, kPixel, &desc);
   return Status();
 }

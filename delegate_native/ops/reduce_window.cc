@@ -10,23 +10,6 @@
 namespace quadra {
 namespace {
 
-// Numbers that no sum of a few of them overflows.
-constexpr int64_t kMost = 1 << 28;
-
-// The first `count` numbers of a list, from `least` on.
-Status SetList(const char* name, const int64_t* list, int count, int64_t least,
-               Attributes* attributes) {
-  std::vector<int> numbers;
-  for (int i = 0; i < count; ++i) {
-    if (list[i] < least || list[i] > kMost) {
-      return InvalidModel("its %s of axis %d is %lld", name, i, static_cast<long long>(list[i]));
-    }
-    numbers.push_back(static_cast<int>(list[i]));
-  }
-  attributes->SetInts(name, numbers);
-  return Status();
-}
-
 Status SetWindows(const TfLiteStablehloReduceWindowParams& params, int rank,
                   Attributes* attributes) {
   for (int axis = 0; axis < rank; ++axis) {
@@ -34,10 +17,10 @@ Status SetWindows(const TfLiteStablehloReduceWindowParams& params, int rank,
     return Unsupported("it spreads axis %d by %lld; windows over the tensor as it is are supported",
                        axis, static_cast<long long>(params.base_dilations[axis]));
   }
-  QUADRA_RETURN_IF_ERROR(SetList("window", params.window_dimensions, rank, 1, attributes));
-  QUADRA_RETURN_IF_ERROR(SetList("stride", params.window_strides, rank, 1, attributes));
-  QUADRA_RETURN_IF_ERROR(SetList("dilation", params.window_dilations, rank, 1, attributes));
-  return SetList("padding", params.padding, 2 * rank, -kMost, attributes);
+  QUADRA_RETURN_IF_ERROR(SetAxisNumbers("window", params.window_dimensions, rank, 1, attributes));
+  QUADRA_RETURN_IF_ERROR(SetAxisNumbers("stride", params.window_strides, rank, 1, attributes));
+  QUADRA_RETURN_IF_ERROR(SetAxisNumbers("dilation", params.window_dilations, rank, 1, attributes));
+  return SetAxisNumbers("padding", params.padding, 2 * rank, -kMostAxisNumber, attributes);
 }
 
 // Sums and products begin with what changes nothing: cells outside could not be left out otherwise.

@@ -165,7 +165,9 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinStablehloMaximum = 166,
   kTfLiteBuiltinStablehloMinimum = 181,
   kTfLiteBuiltinStablehloScatter = 190,
+  kTfLiteBuiltinStablehloPad = 195,
   kTfLiteBuiltinStablehloReduceWindow = 198,
+  kTfLiteBuiltinDilate = 203,
   kTfLiteBuiltinStablehloComposite = 206,
 };
 
@@ -441,6 +443,12 @@ struct TfLiteStablehloScatterParams {
   int64_t index_vector_dim;
   bool unique_indices;
   int update_computation_subgraph_index;
+};
+
+struct TfLiteStablehloPadParams {
+  int64_t edge_padding_low[kMostStablehloDims];
+  int64_t edge_padding_high[kMostStablehloDims];
+  int64_t interior_padding[kMostStablehloDims];
 };
 
 struct TfLiteStablehloReduceWindowParams {

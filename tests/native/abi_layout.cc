@@ -74,6 +74,7 @@ int main() {
          num_update_window_dims, inserted_window_dims, num_inserted_window_dims,
          scatter_dims_to_operand_dims, num_scatter_dims_to_operand_dims, index_vector_dim,
          unique_indices, update_computation_subgraph_index);
+  STRUCT(3, TfLiteStablehloPadParams, edge_padding_low, edge_padding_high, interior_padding);
   STRUCT(6, TfLiteStablehloReduceWindowParams, window_dimensions, window_strides, base_dilations,
          window_dilations, padding, body_subgraph_index);
   STRUCT(4, TfLiteStablehloCompositeParams, subgraph_index, version, attributes, attributes_size);

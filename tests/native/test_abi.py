@@ -15,6 +15,7 @@ from host_tools.build import bazel
 from tests.model_builder import Blocks, Model
 from tests.native.runtime_probe import Probe, View, floats, make_int_array, node_and_registration, tensor
 from tests.vectors.composites import composite
+from tests.vectors.dilate import stablehlo_pad
 from tests.vectors.reduce_window import Windows
 from tests.vectors.scatter import scatter_op
 
@@ -329,6 +330,11 @@ def test_nodes_and_registrations_are_where_we_think(layout):
                 "index_vector_dim": 1,
                 "update_computation_subgraph_index": 7,
             },
+        ),
+        (
+            "TfLiteStablehloPadParams",
+            one((5,), lambda m, x: stablehlo_pad(m, x, [(4, 2, 3)])),
+            {"edge_padding_low": 4, "edge_padding_high": 2, "interior_padding": 3},
         ),
         (
             "TfLiteStablehloReduceWindowParams",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.vectors.case import Case, Feed
+from tests.vectors.dilate import dilate, padded, spread, stablehlo_pad
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _SPECIAL = (
@@ -95,6 +96,14 @@ def _moves() -> list[Case]:
             "pad", [_X],
             lambda m, x: _op(m, "PADV2", [x, np.int32([[0, 0], [1, 0], [1, 2]]), np.int64([-3])], (2, 4, 10), "PadV2Options"),
             lambda x: np.pad(x, [(0, 0), (1, 0), (1, 2)], constant_values=-3),
+        ),
+        _case(
+            "dilate", [_X], lambda m, x: dilate(m, x, np.int32([1, 2, 3]), -3), lambda x: spread(x, [1, 2, 3], -3),
+        ),
+        _case(
+            "stablehlo_pad", [_X],
+            lambda m, x: stablehlo_pad(m, x, [(0, 0, 0), (1, 0, 1), (-1, 2, 0)], -3),
+            lambda x: padded(x, [(0, 0, 0), (1, 0, 1), (-1, 2, 0)], -3),
         ),
         _case(
             "pack_scalars", [_wide(()), _wide((), -5, 5)],
