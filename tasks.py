@@ -709,10 +709,10 @@ def plan(
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file (default: none).",
         "backend": "Of a model's kernels: gles or opencl; runs and plans have theirs (default: gles, with --peer the peer's).",
-        "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers: shipped-gles, or shipped-opencl, which is what it takes on phones that have OpenCL (default: none).",
+        "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers: shipped-gles, or shipped-opencl, which is what it takes on phones that have OpenCL; or ml-drift, LiteRT's own kernels, from the wheel ai-edge-litert (default: none).",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
-        "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system. With --backend opencl those of OpenCL.",
+        "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system. With --backend opencl those of OpenCL, with --peer ml-drift those of Vulkan.",
         "library": HELP["library"],
     },
 )
@@ -724,7 +724,7 @@ def analyse(
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
     Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run, but
-    with --peer the stock delegate, once. Run `inv analyse --install` once before. See docs/analyse.md.
+    with --peer the peer, once. Run `inv analyse --install` once before. See docs/analyse.md.
     """
     from host_tools.base import terminal
     from host_tools.base.errors import Misuse
@@ -732,7 +732,7 @@ def analyse(
 
     console = terminal.console()
     if install:
-        analyse.install(gpu, console, backend)
+        analyse.install(gpu, console, backend, peer)
         return
     if check:
         analyse.check(gpu, _file(library), keep, console)

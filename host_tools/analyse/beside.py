@@ -1,4 +1,4 @@
-"""Quadra's kernels beside those of TFLite's stock GPU delegate, by the same compilers: figures, ratios, tables."""
+"""Quadra's kernels beside those of another, such as TFLite's stock GPU delegate, by the same compilers: figures, ratios, tables."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -67,6 +67,7 @@ _OF_SAMPLERS = (
     " samplers have neither those conversions nor those of coordinates: what is fair lies between the two."
 )
 
+STOCK_DELEGATE, ML_DRIFT = "stock delegate", "ML Drift"
 COMPLETE, AT_LEAST, AT_MOST, UNKNOWN = "", "≥", "≤", "?"  # what a ratio of two counts is, where one may be too low
 _IN_WORDS = {COMPLETE: "complete", AT_LEAST: "at_least", AT_MOST: "at_most", UNKNOWN: "unknown"}
 
@@ -82,6 +83,7 @@ class Pair:
     all_nodes: int
     refused: tuple[str, ...] = ()  # what the peer asked its driver for, and did not get
     direct: Figures | None = None  # the peer's texts with reads without samplers, where Mesa makes too much of those
+    peer_is: str = STOCK_DELEGATE
 
     @property
     def ratios(self) -> "Ratios":
@@ -134,14 +136,14 @@ def _mean(ratios: Sequence[float | None]) -> float | None:
 
 def show(pairs: Sequence[Pair], console: Console) -> None:
     """A table of each GPU, behind what flatters. The models of a GPU follow each other."""
-    if any(pair.ours.api == "opencl" and pair.ours.gpu.kind == "adreno" for pair in pairs):
+    if any(pair.peer.api == "opencl" and pair.peer.gpu.kind == "adreno" for pair in pairs):
         console.print(_OF_CONSTANTS + (_OF_SAMPLERS if any(pair.direct for pair in pairs) else ""))
     for gpu in dict.fromkeys(pair.ours.gpu for pair in pairs):
         _show([pair for pair in pairs if pair.ours.gpu == gpu], console)
     if any(pair.nodes < pair.all_nodes for pair in pairs):
-        console.print(
-            "The stock delegate leaves nodes to the CPU: these are in none of its figures, so there is no ratio."
-        )
+        name = pairs[0].peer_is
+        who = name if name[0].isupper() else f"The {name}"
+        console.print(f"{who} leaves nodes to the CPU: these are in none of its figures, so there is no ratio.")
     if not all(pair.ours.is_complete and pair.peer.is_complete for pair in pairs):
         console.print("≥, ≤: a loop's trips are not known, and count as one; or a kernel has no machine code.")
     if any(pair.ours.gpu.kind == "adreno" and pair.ours.precision != "f32" for pair in pairs):
@@ -153,7 +155,8 @@ def show(pairs: Sequence[Pair], console: Console) -> None:
 
 def _show(pairs: Sequence[Pair], console: Console) -> None:
     first = pairs[0].ours
-    title = f"{first.gpu.name}, {figures_table.API_TITLES[first.api]}, {first.precision}, Mesa {first.mesa}"
+    apis = dict.fromkeys(figures_table.API_TITLES[one.api] for one in (first, pairs[0].peer))
+    title = f"{first.gpu.name}, {' beside '.join(apis)}, {first.precision}, Mesa {first.mesa}"
     console.print(f"[bold]{escape(title)}[/]")
     counts = [
         number(_TITLES.get(what, what), 0 if what in _FIRST_TO_STAY else 1 if what in _EXECUTED else 2)
@@ -164,17 +167,17 @@ def _show(pairs: Sequence[Pair], console: Console) -> None:
     for pair in pairs:
         nodes = "" if pair.nodes == pair.all_nodes else f", {pair.nodes} of {pair.all_nodes} nodes"
         table.add_row(escape(pair.model), "Quadra", *_cells(pair.ours))
-        table.add_row("", f"stock delegate{nodes}", *_cells(pair.peer))
+        table.add_row("", f"{pair.peer_is}{nodes}", *_cells(pair.peer))
         table.add_row("", "ratio", *_ratio_cells(pair.ratios))
         if pair.direct:
-            table.add_row("", "stock delegate without samplers", *_cells(pair.direct))
+            table.add_row("", f"{pair.peer_is} without samplers", *_cells(pair.direct))
             table.add_row("", "ratio without samplers", *_ratio_cells(pair.direct_ratios))
     if len(pairs) > 1:
         table.add_row("geometric mean", "ratio", *_ratio_cells(mean(pairs)))
         if any(pair.direct for pair in pairs):
             table.add_row("", "ratio without samplers", *_ratio_cells(mean(pairs, direct=True)))
     table.show(console)
-    for name, found in (("Quadra", [p.ours for p in pairs]), ("stock delegate", [p.peer for p in pairs])):
+    for name, found in (("Quadra", [p.ours for p in pairs]), (pairs[0].peer_is, [p.peer for p in pairs])):
         for kernel in (kernel for one in found for kernel in one.failed):
             count = len(kernel.dispatches)
             console.print(f"{name}: {escape(kernel.entry)}, {count} runs: [red]{escape(kernel.failure)}[/]")

@@ -114,7 +114,7 @@ def _told(lines: Sequence[str], gpu: Gpu, death: str) -> list[Said]:
             words.append(line)
     if words is not None:
         found.append(Said(death, "\n".join(words)))
-    if not device.startswith(gpu.renderer) or not found:
+    if not (device.startswith(gpu.renderer) or gpu.shown[1] in device) or not found:
         said = device or "; ".join(lines[-3:]) or death
         raise RunFailed(f"ask the compiler for {gpu.name}", said, phone_compilers.INSTALL)
     return found

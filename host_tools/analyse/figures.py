@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from host_tools.analyse import compilers, loop_trips, machine_code
+from host_tools.analyse import compilers, loop_trips, machine_code, spirv, spirv_trips
 from host_tools.analyse.compilers import Said
+from host_tools.analyse.loop_trips import Trips
 from host_tools.analyse.machine_code import Compiled
 from host_tools.analyse.phone_gpus import Gpu
 from host_tools.record.checked_plan import Dispatch, Plan
@@ -17,11 +18,12 @@ NOT_READ = "what the compiler said could not be read"
 
 @dataclass(frozen=True)
 class Launch:
-    """A dispatch with the text that it runs. numbers: of the text's uniforms, by name; None: they are the dispatch's."""
+    """A dispatch with the text that it runs. numbers: of the text's uniforms, by name; Vulkan's: the bytes of its buffers of
+    numbers, by binding; None: they are the dispatch's."""
 
     text: str
     dispatch: Dispatch
-    numbers: Mapping[str, int] | None = None
+    numbers: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,15 @@ def _kernel(gpu: Gpu, runs: Sequence[Launch], said: Said) -> KernelFigures:
     return KernelFigures(runs[0].dispatch.entry, failure, compiled, dispatches)
 
 
+def _trips(launch: Launch) -> Trips:
+    if spirv.is_one(launch.text):
+        return spirv_trips.of(launch.text, launch.dispatch, launch.numbers or {})
+    return loop_trips.of(launch.text, launch.dispatch, launch.numbers)
+
+
 def _not_compiled(launch: Launch) -> DispatchFigures:
     dispatch = launch.dispatch
-    items = loop_trips.of(launch.text, dispatch, launch.numbers).count
+    items = _trips(launch).count
     return DispatchFigures(dispatch.name, tuple(dispatch.nodes), items, Counter(), False)
 
 
@@ -145,7 +153,7 @@ def _reason(said: Said) -> str:
 
 def _dispatch(compiled: Compiled, launch: Launch) -> DispatchFigures:
     dispatch = launch.dispatch
-    trips = loop_trips.of(launch.text, dispatch, launch.numbers)
+    trips = _trips(launch)
     counts = loop_trips.executions(trips, [loop.parent for loop in compiled.loops])
     work: Counter[str] = Counter()
     runs: list[int] = []

@@ -12,7 +12,7 @@ WHAT_THEY_ARE = (
     " in them."
 )
 
-API_TITLES = {"gles": "OpenGL ES", "opencl": "OpenCL"}
+API_TITLES = {"gles": "OpenGL ES", "opencl": "OpenCL", "vulkan": "Vulkan"}
 HALVES = "With halves, Mesa's compiler for Adreno makes more of it than the GPU needs: docs/analyse.md."
 
 

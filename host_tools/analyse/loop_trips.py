@@ -78,12 +78,7 @@ def of(text: str, dispatch: Dispatch, numbers: Mapping[str, Any] | None = None) 
 
     Misuse: the dispatch has more work-items than a GPU takes.
     """
-    if math.prod(dispatch.global_) > _MOST_ITEMS:
-        raise Misuse(
-            f"count the loops of {dispatch.name}",
-            f"it has {math.prod(dispatch.global_)} work-items, more than {_MOST_ITEMS}",
-            "make the plan again",
-        )
+    too_many(dispatch)
     if opencl_text.is_one(text):
         numbers = opencl_text.numbers(text, dispatch) if numbers is None else numbers
         text = opencl_text.as_shader(text)
@@ -93,6 +88,16 @@ def of(text: str, dispatch: Dispatch, numbers: Mapping[str, Any] | None = None) 
         x, y, z = dispatch.global_
         return Trips(np.asarray(True), [], (z, y, x))
     return Trips(first.items, _means(first.loops, last.loops), first.shape)
+
+
+def too_many(dispatch: Dispatch) -> None:
+    """Misuse: the dispatch has more work-items than a GPU takes."""
+    if math.prod(dispatch.global_) > _MOST_ITEMS:
+        raise Misuse(
+            f"count the loops of {dispatch.name}",
+            f"it has {math.prod(dispatch.global_)} work-items, more than {_MOST_ITEMS}",
+            "make the plan again",
+        )
 
 
 def _means(first: Sequence[TextLoop], last: Sequence[TextLoop]) -> list[TextLoop]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from host_tools.analyse.phone_gpus import Kind
 
 _OF_OPENCL = re.compile(r"; CL prog (\d+/\d+): (.*)")
-_OF_KERNEL = "MESA_SHADER_KERNEL shader: "  # Mali's of OpenCL
+_OF_KERNEL = ("MESA_SHADER_KERNEL shader: ", "MESA_SHADER_COMPUTE shader: ")  # Mali's of OpenCL, of Vulkan
 _STATISTIC = re.compile(r"(\d+(?:\.\d+)?) ([^,]+)")
 _SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
 
@@ -72,7 +72,7 @@ def read(kind: Kind, words: str) -> Compiled | None:
 
 def _statistics(words: str) -> dict[str, int] | None:
     """Of the last line of figures: some drivers compile a kernel twice."""
-    lines = [line for line in words.splitlines() if line.startswith(("said: ", _OF_KERNEL)) and " shader: " in line]
+    lines = [line for line in words.splitlines() if line.startswith(("said: ", *_OF_KERNEL)) and " shader: " in line]
     if not lines:
         return _opencl_statistics(words)
     text = lines[-1].split(" shader: ", 1)[1]
@@ -82,7 +82,7 @@ def _statistics(words: str) -> dict[str, int] | None:
 
 
 def _opencl_statistics(words: str) -> dict[str, int] | None:
-    """Adreno's: they stand behind each listing. Of the last one, which serves launches without an offset."""
+    """Adreno's, of OpenCL and of Vulkan: they stand behind each listing. Of the last one, which serves launches without an offset."""
     rows = _OF_OPENCL.findall(words)
     if not rows:
         return None

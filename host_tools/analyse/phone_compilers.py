@@ -14,6 +14,7 @@ from host_tools.base.errors import ToolMissing
 _PROGRAM = Path(__file__).with_name("ask_driver.c")
 _OPENCL_PROGRAM_IN_C = Path(__file__).with_name("ask_opencl_driver.c")
 OPENCL_PROGRAM = Path(__file__).with_name("ask_opencl_driver.py")
+_VULKAN_PROGRAM = Path(__file__).with_name("ask_vulkan_driver.c")
 MESA = "26.1.6-1~bpo13+1"  # the version that figures are made with: those of two versions are not comparable
 SUITES = ("trixie", "trixie-backports")
 PACKAGES_OF_MESA = ("mesa-drm-shim", "libegl-mesa0", "mesa-libgallium", "libgbm1")
@@ -37,11 +38,26 @@ class Architecture:
     others: tuple[str, ...] = OTHER_PACKAGES
     program: Path = _PROGRAM
     api: str = "gles"
+    driver: str = "libEGL.so.1"  # what the program opens, of the packages' libraries
 
 
 _ADRENO = Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2", "libfreedreno_noop_drm_shim.so", 65)
 _MALI = Architecture("arm64", "aarch64-linux-gnu", "ld-linux-aarch64.so.1", "libpanfrost_noop_drm_shim.so", 75)
 MALI_OPENCL = "mali-opencl"  # Adreno's for OpenCL is OPENCL_DRIVER
+
+
+def _for_vulkan(architecture: Architecture, megabytes: int, driver: str) -> Architecture:
+    return replace(
+        architecture,
+        megabytes=megabytes,
+        of_mesa=("mesa-drm-shim", "mesa-vulkan-drivers"),
+        others=("libvulkan-dev", "libc6", "libc6-dev", "libgcc-14-dev"),
+        program=_VULKAN_PROGRAM,
+        api="vulkan",
+        driver=driver,
+    )
+
+
 ARCHITECTURES = {
     "adreno": _ADRENO,
     "mali": _MALI,
@@ -52,8 +68,15 @@ ARCHITECTURES = {
         others=(*OTHER_PACKAGES, "ocl-icd-libopencl1"),
         program=_OPENCL_PROGRAM_IN_C,
         api="opencl",
+        driver="libOpenCL.so.1",
     ),
+    "adreno-vulkan": _for_vulkan(_ADRENO, 75, "libvulkan_freedreno.so"),
+    "mali-vulkan": _for_vulkan(_MALI, 85, "libvulkan_panfrost.so"),
 }
+
+
+# Mali's driver of Vulkan does not start without it for GPUs on which it is not finished: only its compiler is asked.
+_UNFINISHED = {"PAN_I_WANT_A_BROKEN_VULKAN_DRIVER": "1"}
 
 
 class Tool(Protocol):
@@ -102,7 +125,7 @@ class Installed:
         shim = libraries / self.architecture.shim
         start: list[object] = [*(emulator if self.architecture.name == "arm64" else []), loader, "--library-path"]
         start += [":".join(map(str, folders)), "--preload", shim, program_of(self.folder, self.architecture)]
-        return [*start, "libOpenCL.so.1" if is_opencl else "libEGL.so.1", *files]
+        return [*start, self.architecture.driver, *files]
 
     def environment(self) -> dict[str, str]:
         """For any GPU of the vendor."""
@@ -115,6 +138,7 @@ class Installed:
             "MESA_SHADER_CACHE_DISABLE": "true",  # what comes from Mesa's own cache is not told
             "LD_PRELOAD": "",
             **(opencl if self.architecture.api == "opencl" else {}),
+            **(_UNFINISHED if self.architecture.api == "vulkan" else {}),
         }
 
 
@@ -155,13 +179,25 @@ def installed(vendor: str) -> Installed | None:
     return Installed(folder, architecture, version, more) if there else None
 
 
+def vulkan_headers() -> Path:
+    """The folder of Vulkan's headers. ToolMissing: no compiler for Vulkan is there, whose packages have them."""
+    for vendor in ("adreno", "mali"):
+        found = installed(row_of(vendor, "vulkan"))
+        if found:
+            return found.root / "usr/include"
+    raise ToolMissing("build a pretended Vulkan driver", "there are no headers of Vulkan", install_of("vulkan"))
+
+
 def install_of(api: str) -> str:
     """What brings the compilers."""
-    return INSTALL if api == "gles" else f"{INSTALL} --backend {api}"
+    more = {"opencl": " --backend opencl", "vulkan": " --peer ml-drift"}
+    return INSTALL + more.get(api, "")
 
 
 def row_of(vendor: str, api: str) -> str:
     """Of ARCHITECTURES."""
+    if api == "vulkan":
+        return f"{vendor}-vulkan"
     return MALI_OPENCL if api == "opencl" and vendor == "mali" else vendor
 
 
@@ -169,7 +205,7 @@ def require(vendor: str, api: str = "gles") -> Tool:
     """The vendor's for the API. ToolMissing: it is not there."""
     found = installed(row_of(vendor, api))
     if found is None:
-        about = " about OpenCL" if api == "opencl" else ""
+        about = {"opencl": " about OpenCL", "vulkan": " about Vulkan"}.get(api, "")
         tried = f"ask the compiler for {vendor.capitalize()} GPUs{about}"
         raise ToolMissing(tried, "it is not in the cache", install_of(api))
     return _with_opencl(found) if api == "opencl" and vendor == "adreno" else found

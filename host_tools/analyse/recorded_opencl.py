@@ -81,15 +81,15 @@ class _Reader:
         self.kernels[number] = _Kernel(program, name)
 
     def _buffer(self, number: str, size: str, filled: str) -> None:
-        self.objects[number] = _Object(_count(size), filled == "1")
+        self.objects[number] = _Object(whole_number(size), filled == "1")
 
     def _part(self, number: str, of: str, size: str) -> None:
-        self.objects[number] = _Object(_count(size), of=self._whole(of))
+        self.objects[number] = _Object(whole_number(size), of=self._whole(of))
 
     def _image(self, number: str, size: str, filled: str, of: str, *shape: str) -> None:
         if len(shape) != 5:
             raise ValueError(shape)
-        self.objects[number] = _Object(_count(size), filled == "1", "" if of == "0" else self._whole(of))
+        self.objects[number] = _Object(whole_number(size), filled == "1", "" if of == "0" else self._whole(of))
 
     def _host(self, number: str) -> None:
         self.objects[number]
@@ -99,7 +99,7 @@ class _Reader:
         return self.objects[number].of or number
 
     def _arg(self, kernel: str, index: str, kind: str, value: str = "") -> None:
-        found, at = self.kernels[kernel], _count(index)
+        found, at = self.kernels[kernel], whole_number(index)
         if kind == "object":
             found.objects[at] = value
         elif kind == "bytes":
@@ -108,7 +108,10 @@ class _Reader:
             raise ValueError(kind)
 
     def _launch(self, kernel: str, *sizes: str) -> None:
-        items, group = [_count(one, _MOST_ITEMS) for one in sizes[:3]], [_count(one, _MOST_ITEMS) for one in sizes[3:]]
+        items, group = (
+            [whole_number(one, _MOST_ITEMS) for one in sizes[:3]],
+            [whole_number(one, _MOST_ITEMS) for one in sizes[3:]],
+        )
         if len(items) != 3 or len(group) != 3 or 0 in items:
             raise ValueError(sizes)
         group = group if all(group) else [_DRIVERS_CHOICE, 1, 1]
@@ -121,7 +124,7 @@ class _Reader:
         self.used |= set(run.objects.values())
 
 
-def _count(word: str, most: int = _MOST_BYTES) -> int:
+def whole_number(word: str, most: int = _MOST_BYTES) -> int:
     """ValueError: it is no number, or one that nothing has."""
     if not (word.isascii() and word.isdecimal()) or len(word) > 15 or int(word) > most:
         raise ValueError(word)
@@ -139,7 +142,7 @@ def read(calls: bytes) -> Recording:
         words = line.split()
         try:
             if words[:1] == ["program"] and len(words) == 3:
-                size = _count(words[2])
+                size = whole_number(words[2])
                 if at + size > len(calls):
                     raise ValueError(words)
                 reader.texts[words[1]] = calls[at : at + size].decode("utf-8", "replace")

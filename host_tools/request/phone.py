@@ -1,4 +1,5 @@
-"""Phones' OpenCL drivers as data: phones/NAME.json has what each says of itself, by OpenCL's own names of the queries."""
+"""Phones' OpenCL drivers as data: phones/NAME.json has what each says of itself, by OpenCL's own names of the queries. And what
+their Vulkan drivers say, by Vulkan's."""
 
 import json
 from dataclasses import dataclass
@@ -15,14 +16,19 @@ _BITS_OF_BYTE = 8
 
 @dataclass(frozen=True)
 class Phone:
-    """answers: to each query, by its name."""
+    """answers: to each query of OpenCL, by its name. vulkan: what its Vulkan driver says, by the members' names."""
 
     name: str
     answers: dict[str, Any]
+    vulkan: dict[str, Any]
 
     def lines(self) -> str:
         """As the pretended library reads it: a query and its answer in each."""
         return "".join(f"{query} {_words(answer)}\n" for query, answer in self.answers.items())
+
+    def vulkan_lines(self) -> str:
+        """As the pretended Vulkan driver reads it."""
+        return "".join(f"{name} {_words(said)}\n" for name, said in self.vulkan.items())
 
     def target(self) -> dict[str, Any]:
         """The facts that Quadra would read from this driver, as a target's file has them (ReadInfo in cl_context.cc)."""
@@ -59,4 +65,5 @@ def read(name: str) -> Phone:
     except FileNotFoundError:
         known = ", ".join(sorted(path.stem for path in PHONES.glob("*.json")))
         raise Misuse("pretend to be a phone", f"there is no {name}.json in {PHONES}", f"one of {known}") from None
-    return Phone(found["name"], {query: answer for part in _PARTS for query, answer in found[part].items()})
+    answers = {query: answer for part in _PARTS for query, answer in found[part].items()}
+    return Phone(found["name"], answers, found["vulkan"])

@@ -1,5 +1,6 @@
 """What `inv analyse` does: plans for phones' GPUs, their kernels through these GPUs' compilers, tables."""
 
+import functools
 import json
 import tempfile
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from host_tools.analyse import (
     phone_gpus,
     recorded_calls,
     recorded_opencl,
+    recorded_vulkan,
 )
 from host_tools.analyse.beside import Pair
 from host_tools.analyse.figures import Figures
@@ -33,7 +35,9 @@ from host_tools.record.checked_plan import Plan
 from host_tools.request import from_arguments, layer, model_facts, models, phone
 from host_tools.tasks import drivers, plans
 
-PEERS = {"shipped-gles": "gles", "shipped-opencl": "opencl"}  # whose kernels are in which API
+ML_DRIFT = "ml-drift"
+# The API of Quadra's kernels beside theirs, which are in the same: but ML Drift's, which are in Vulkan here.
+PEERS = {"shipped-gles": "gles", "shipped-opencl": "opencl", ML_DRIFT: "opencl"}
 BACKENDS = ("gles", "opencl")
 # Ops that multiply and add: where a model's file does not say how often, its sum is not known.
 _PRODUCTS = {
@@ -61,8 +65,12 @@ class Question:
     nodes: list[tuple[str, int]]  # op and flops of each node; empty: not known
 
 
-def install(gpus: str, console: Console, backend: str = "") -> None:
-    """gpus: those whose compilers to fetch; empty: all. backend: opencl brings those for OpenCL."""
+def install(gpus: str, console: Console, backend: str = "", peer: str = "") -> None:
+    """gpus: those whose compilers to fetch; empty: all. backend: opencl brings those for OpenCL; peer: ml-drift those for
+    Vulkan, in which its kernels are, and SwiftShader, before which it runs."""
+    if peer == ML_DRIFT:
+        backend = backend or "vulkan"
+        drivers.fetch(drivers.named(["angle"]))
     vendors = {gpu.vendor: None for gpu in (phone_gpus.named(gpus) if gpus else GPUS)}
     for one in mesa_packages.install([phone_compilers.row_of(vendor, backend) for vendor in vendors]):
         console.print(f"Mesa {one.version}  {one.folder}", markup=False, soft_wrap=True)
@@ -94,7 +102,7 @@ def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path |
     same, or is empty. The models of a GPU follow each other."""
     api = PEERS.get(peer)
     if api is None:
-        problem = f"{peer!r} is not one of {', '.join(PEERS)}: the stock delegate is who can be asked about"
+        problem = f"{peer!r} is not one of {', '.join(PEERS)}: these are who can be asked about"
         raise Misuse("read --peer", problem, "give one of these")
     if backend and backend != api:
         other = next((name for name, of in PEERS.items() if of == backend), "")
@@ -103,12 +111,31 @@ def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path |
     names = [word.strip() for word in words.split(",") if word.strip()]
     strange = [name for name in names if not _is_model(name)]
     if strange or not names:
-        problem = f"{strange[0] if strange else words!r} is not a model: the stock delegate runs models only"
+        problem = f"{strange[0] if strange else words!r} is not a model: a peer runs models only"
         raise Misuse("inv analyse --peer", problem, "give models, with commas between: `inv models` lists them")
-    return [_pair(name, peer, gpu, precision, library) for gpu in _chosen(gpus, api) for name in names]
+    chosen = _chosen(gpus, api)
+    if peer == ML_DRIFT:
+        for gpu in chosen:
+            phone_compilers.require(gpu.vendor, "vulkan")
+    pair = _beside_ml_drift if peer == ML_DRIFT else functools.partial(_beside_stock_delegate, peer)
+    return [pair(name, gpu, precision, library) for gpu in chosen for name in names]
 
 
-def _pair(name: str, peer: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
+def _beside_ml_drift(name: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
+    require_clone("record the kernels of ML Drift")
+    from host_tools.places import ml_drift_kernels
+
+    spec = from_arguments.make_spec(name, precision=precision, repetitions=1)
+    with progress(f"analyse {name} on ML Drift") as show:
+        recorded = ml_drift_kernels.record(spec, phone.read(gpu.name), phone_compilers.vulkan_headers(), show)
+        calls = recorded_vulkan.read(recorded.calls)
+        theirs = figures.of_launches(gpu, calls.launches, precision, show, "vulkan")
+        theirs.memory = calls.memory
+    (ours,) = ask(name, gpu.name, precision, library, PEERS[ML_DRIFT])
+    return Pair(spec.model.name, ours, theirs, recorded.nodes, recorded.all_nodes, peer_is=beside.ML_DRIFT)
+
+
+def _beside_stock_delegate(peer: str, name: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
     require_clone("record the kernels of the stock delegate")
     from host_tools.places import stock_kernels
 

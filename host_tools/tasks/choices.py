@@ -171,7 +171,7 @@ CHOICES: dict[str, Callable[[], Choices]] = {
     "lint only": _checks,
     "models make": lambda: Choices(("decoder",)),
     "peer": _peers,
-    "analyse peer": lambda: Choices(("shipped-gles", "shipped-opencl")),
+    "analyse peer": lambda: Choices(("shipped-gles", "shipped-opencl", "ml-drift")),
     "precision": _precisions,
     "overflow precision": _half_precisions,
     "sanitize": _sanitizers,

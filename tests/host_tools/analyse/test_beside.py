@@ -142,3 +142,11 @@ def test_a_peers_text_that_does_not_compile_is_a_line_and_makes_a_bound(capsys):
     assert "asked the pretended phone for device 0x7, and got nothing" in said
     (row,) = beside.to_json([one])
     assert row["peer"]["refused"] == ["device 0x7"] and row["peer"]["complete"] is False
+
+
+def test_another_peer_is_named_and_its_api(capsys):
+    theirs = replace(figures(20_000_000), api="vulkan")
+    beside.show([replace(pair(opencl(figures(10_000_000)), theirs, 3), peer_is=beside.ML_DRIFT)], terminal.console())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "OpenCL beside Vulkan" in said and "ML Drift, 3 of 7 nodes" in said and "ML Drift leaves nodes" in said
+    assert "constant weights" not in said and "stock delegate" not in said

@@ -120,6 +120,8 @@ def test_a_models_arithmetic_is_not_known_where_its_file_lacks_a_shape():
         (["analyse", "m.tflite", "--peer", "shipped-gles"], "analyse --install"),
         (["analyse", "latest", "--peer", "shipped-gles"], "'latest' is not a model"),
         (["analyse", "m.tflite", "--peer", "shipped-opencl"], "analyse --install"),
+        (["analyse", "m.tflite", "--peer", "ml-drift"], "analyse --install"),
+        (["analyse", "m.tflite", "--peer", "ml-drift", "--backend", "gles"], "--peer shipped-gles"),
         (["analyse", "m.tflite", "--peer", "xnnpack"], "'xnnpack' is not one of shipped-gles, shipped-opencl"),
         (["analyse", "m.tflite", "--peer", "shipped-gles", "--backend", "opencl"], "next: --peer shipped-opencl"),
         (["analyse", "m.tflite", "--peer", "shipped-opencl", "--backend", "gles"], "next: --peer shipped-gles"),
@@ -140,6 +142,15 @@ def test_a_missing_compiler_of_opencl_is_said_with_what_brings_it(tmp_path, monk
         assert "compiler for Mali GPUs about OpenCL" in said and "analyse --install --backend opencl" in said
 
 
+def test_a_missing_compiler_of_vulkan_is_said_with_what_brings_it(monkeypatch, capsys):
+    monkeypatch.setattr(phone_compilers, "installed", lambda row: None if row.endswith("vulkan") else object())
+    monkeypatch.setattr(phone_compilers, "_with_opencl", lambda found: found)
+    for gpu in ("adreno-740", "mali-g610"):
+        assert command_line.main(["analyse", "m.tflite", "--peer", "ml-drift", "--gpu", gpu]) == 73
+        said = capsys.readouterr().err
+        assert "about Vulkan" in said and "analyse --install --peer ml-drift" in said
+
+
 def test_opencls_compilers_are_fetched_where_they_are_asked_for(monkeypatch):
     fetched = []
     monkeypatch.setattr(analyse.mesa_packages, "install", lambda vendors: fetched.extend(vendors) or [])
@@ -149,6 +160,7 @@ def test_opencls_compilers_are_fetched_where_they_are_asked_for(monkeypatch):
         (["--gpu", "mali-g76"], ["mali"]),
         (["--gpu", "mali-g76", "--backend", "opencl"], ["mali-opencl"]),
         (["--backend", "opencl"], ["adreno", "mali-opencl", "rusticl-26"]),
+        (["--peer", "ml-drift", "--gpu", "adreno-740"], ["angle", "adreno-vulkan"]),
     ):
         fetched.clear()
         assert command_line.main(["analyse", "--install", *words]) == 0 and fetched == brought
