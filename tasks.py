@@ -708,7 +708,7 @@ def plan(
         "precision": "Of a model's kernels; runs and plans have theirs.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file (default: none).",
-        "backend": "Of a model's kernels: gles or opencl; runs and plans have theirs (default: gles, with --peer the peer's).",
+        "backend": "Of a model's kernels: gles or opencl; runs and plans have theirs (default: gles, with --peer the peer's, with --check both).",
         "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers: shipped-gles, or shipped-opencl, which is what it takes on phones that have OpenCL; or ml-drift, LiteRT's own kernels, from the wheel ai-edge-litert (default: none).",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
@@ -735,7 +735,7 @@ def analyse(
         analyse.install(gpu, console, backend, peer)
         return
     if check:
-        analyse.check(gpu, _file(library), keep, console)
+        analyse.check(gpu, _file(library), keep, console, backend)
         return
     if not what:
         raise Misuse("inv analyse", "no model, run or plan is given", "`./inv --help analyse`")

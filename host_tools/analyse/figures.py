@@ -55,6 +55,7 @@ class KernelFigures:
     failure: str
     compiled: Compiled | None
     dispatches: list[DispatchFigures] = field(default_factory=list)
+    text: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -97,11 +98,15 @@ class Figures:
 
 def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[str], None]) -> Figures:
     """Of all partitions of a model, which are for one API. ToolMissing: there is no compiler for it."""
-    launches = [Launch(_text(plan, dispatch), dispatch) for plan in plans for dispatch in plan.dispatches]
+    launches = launches_of(plans)
     found = of_launches(gpu, launches, plans[0].precision, show, plans[0].api)
     found.target, found.own_multiply_adds = plans[0].target, own_multiply_adds
     found.memory = Memory(sum(one.activation_bytes for one in plans), sum(one.constant_bytes for one in plans))
     return found
+
+
+def launches_of(plans: Sequence[Plan]) -> list[Launch]:
+    return [Launch(_text(plan, dispatch), dispatch) for plan in plans for dispatch in plan.dispatches]
 
 
 def of_launches(
@@ -129,7 +134,7 @@ def _kernel(gpu: Gpu, runs: Sequence[Launch], said: Said) -> KernelFigures:
     compiled = machine_code.read(gpu.kind, said.words) if said.end == "ok" else None
     failure = "" if compiled else NOT_READ if said.end == "ok" else _reason(said)
     dispatches = [_dispatch(compiled, launch) if compiled else _not_compiled(launch) for launch in runs]
-    return KernelFigures(runs[0].dispatch.entry, failure, compiled, dispatches)
+    return KernelFigures(runs[0].dispatch.entry, failure, compiled, dispatches, runs[0].text)
 
 
 def _trips(launch: Launch) -> Trips:

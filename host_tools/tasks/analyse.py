@@ -181,33 +181,81 @@ def _require_any() -> None:
         raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
 
 
-def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None:
-    """Compares the convolutions of some models with the committed table. keep: writes the table anew instead.
+def check(gpus: str, library: Path | None, keep: bool, console: Console, backend: str = "") -> None:
+    """Compares the convolutions of some models with the committed table. keep: writes the table anew instead. backend: of
+    kernels in this API alone. Where the compiler of OpenCL is not there, it compares the texts with the table's digests.
 
-    JudgementFailed: some figure is worse. ToolMissing: the compilers are not those of the table.
+    JudgementFailed: some figure is worse, or a text has changed that cannot be compiled here. ToolMissing: the compilers are
+    not those of the table.
     """
-    if gpus and keep:
-        raise Misuse("inv analyse --check --keep", "the table is of all its GPUs", "omit --gpu")
-    chosen = phone_gpus.named(gpus or guard.GPUS)
-    versions = {phone_compilers.require(gpu.vendor).version for gpu in chosen}
-    table = guard.read()
-    if len(versions) > 1 or (not keep and versions != {table.mesa}):
-        here = " and ".join(sorted(versions))
-        problem = f"the compilers are of Mesa {here}, the table of {table.mesa}"
-        raise ToolMissing("compare kernels with the table", problem, "`--check --keep` makes a table with one version")
+    if (gpus or backend) and keep:
+        raise Misuse("inv analyse --check --keep", "the table is of all its GPUs and APIs", "omit --gpu and --backend")
+    if backend not in ("", *BACKENDS):
+        raise Misuse("read --backend", f"{backend!r} is not one of {', '.join(BACKENDS)}", "choose one of these")
+    phone_gpus.named(gpus or guard.GPUS["gles"])  # what is wrong with the words, first
+    table, rows, problems, asked = guard.read(), list[guard.Row](), list[str](), set[tuple[str, str]]()
+    versions: set[str] = set()
     models.require(guard.MODELS, "compare kernels with the table")
-    names = ",".join(gpu.name for gpu in chosen)
-    rows = [row for model in guard.MODELS for row in guard.rows_of(model, ask(model, names, "f32", library))]
-    rows += guard.rows_of(guard.LAYER, _ask_layer(names, library))
+    for api in (backend,) if backend else BACKENDS:
+        for gpu in _guarded(gpus, api):
+            tool = _compiler_of_table(gpu, api, table, keep, may_miss=api == "opencl" and not keep)
+            if tool is None:
+                problems += _changed(gpu, table, library)
+                console.print(f"{gpu.name}: without its compiler of OpenCL only the texts were compared")
+                continue
+            versions.add(tool)
+            asked.add((api, gpu.name))
+            for precision in guard.PRECISIONS[api]:
+                rows += _guarded_rows(gpu, api, precision, library)
     if keep:
         guard.TABLE.write_text(guard.Table(versions.pop(), tuple(rows)).to_json(), encoding="utf-8")
         console.print(f"{len(rows)} rows  {guard.TABLE}", markup=False, soft_wrap=True)
         return
-    asked = {gpu.name for gpu in chosen}
-    found = guard.worse([row for row in table.rows if row.gpu in asked], rows)
-    if found:
-        raise JudgementFailed("compare kernels with the table", "; ".join(found), "if it has to be: `--check --keep`")
+    problems += guard.worse([row for row in table.rows if (row.api, row.gpu) in asked], rows)
+    if problems:
+        raise JudgementFailed(
+            "compare kernels with the table", "; ".join(problems), "if it has to be: `--check --keep`"
+        )
     console.print(f"{len(rows)} rows: none is worse")
+
+
+def _guarded(gpus: str, api: str) -> list[Gpu]:
+    """Those named, of the table's in this API."""
+    wanted = {gpu.name for gpu in phone_gpus.named(gpus)} if gpus else set()
+    return [gpu for gpu in phone_gpus.named(guard.GPUS[api]) if not wanted or gpu.name in wanted]
+
+
+def _compiler_of_table(gpu: Gpu, api: str, table: guard.Table, keep: bool, may_miss: bool) -> str | None:
+    """Its version. None: it may be missing, and is."""
+    try:
+        version = phone_compilers.require(gpu.vendor, api).version
+    except ToolMissing:
+        if may_miss:
+            return None
+        raise
+    if not keep and version != table.mesa:
+        problem = f"the compilers are of Mesa {version}, the table of {table.mesa}"
+        raise ToolMissing("compare kernels with the table", problem, "`--check --keep` makes a table with one version")
+    return version
+
+
+def _guarded_rows(gpu: Gpu, api: str, precision: str, library: Path | None) -> list[guard.Row]:
+    rows = [
+        row for model in guard.MODELS for row in guard.rows_of(model, ask(model, gpu.name, precision, library, api))
+    ]
+    if api == "gles":
+        rows += guard.rows_of(guard.LAYER, _ask_layer(gpu.name, library))
+    return rows
+
+
+def _changed(gpu: Gpu, table: guard.Table, library: Path | None) -> list[str]:
+    found = []
+    for model in guard.MODELS:
+        for precision in guard.PRECISIONS["opencl"]:
+            launches = figures.launches_of(_made(model, gpu, precision, library, "opencl").plans)
+            texts = [(one.dispatch.entry, one.text) for one in launches]
+            found += guard.changed(table.rows, model, gpu.name, precision, texts)
+    return found
 
 
 def _ask_layer(gpus: str, library: Path | None) -> list[Figures]:

@@ -12,7 +12,7 @@ from host_tools.tasks import analyse
 from tests.host_tools.analyse.test_analyse_for_real import REAL
 
 ROW = guard.Row("net", "mali-g610", "conv2d", 1000, 2, 2)
-NAMES = guard.GPUS.split(",")
+NAMES = guard.GPUS["gles"].split(",")
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,33 @@ def test_a_row_sums_up_the_kernels_of_an_op():
     assert (depthwise.op, depthwise.threads) == ("depthwise_conv2d", 0)
 
 
-def test_the_table_has_every_model_and_gpu():
+def test_a_row_of_opencl_has_its_texts_digest_and_a_name_of_its_own():
+    gpu = phone_gpus.GPUS[0]
+    kernels = [figures.KernelFigures("conv2d_1", "no", None, [], text) for text in ("b", "a", "b")]
+    found = figures.Figures(gpu, "26", "f16", "t", kernels, api="opencl")
+    (row,) = guard.rows_of("net", [found])
+    assert row.name == f"net, {gpu.name}, OpenCL f16, conv2d" and row.texts
+    assert guard.Table("26", (row,)).to_json() == guard.Table("26", (guard.Row(**row.to_json()),)).to_json()
+    assert "texts" not in ROW.to_json() and row.to_json()["api"] == "opencl"
+    same = [("conv2d_7", "a"), ("conv2d_split_8", "b"), ("add_1", "c")]
+    assert guard.changed([row], "net", gpu.name, "f16", same) == []
+    for other in (same[1:], [("conv2d_7", "x"), *same]):
+        assert guard.changed([row], "net", gpu.name, "f16", other) == [f"{row.name}: its texts have changed"]
+    assert guard.changed([row, ROW], "net", gpu.name, "f32", []) == []
+
+
+def test_the_table_has_every_model_and_gpu_and_api():
     table = guard.read()
     models = (*guard.MODELS, guard.LAYER)
-    assert {(row.model, row.gpu) for row in table.rows} == {(model, gpu) for model in models for gpu in NAMES}
+    gles = [row for row in table.rows if row.api == "gles"]
+    assert {(row.model, row.gpu) for row in gles} == {(model, gpu) for model in models for gpu in NAMES}
     winograd = [(row.gpu, row.op) for row in table.rows if row.model == guard.LAYER]
     ops = ("winograd_source", "winograd_products", "winograd_result")
     assert winograd == [(gpu, op) for gpu in NAMES for op in ops]
+    opencl = {(row.model, row.gpu, row.precision) for row in table.rows if row.api == "opencl" and row.texts}
+    gpus = guard.GPUS["opencl"].split(",")
+    assert opencl == {(model, gpu, one) for model in guard.MODELS for gpu in gpus for one in ("f32", "f16")}
+    assert len(gles) + 2 * 2 * len(guard.MODELS) == len(table.rows)
     assert table.mesa
     assert guard.Table(table.mesa, table.rows).to_json() == guard.TABLE.read_text(encoding="utf-8")
 
@@ -61,7 +81,7 @@ class _Console:
 
 def _installed(monkeypatch, version):
     tool = phone_compilers.Installed(Path(), phone_compilers.ARCHITECTURES["adreno"], version)
-    monkeypatch.setattr(phone_compilers, "require", lambda vendor: tool)
+    monkeypatch.setattr(phone_compilers, "require", lambda vendor, api: tool)
 
 
 def test_another_version_of_mesa_is_not_compared(monkeypatch):
@@ -71,8 +91,9 @@ def test_another_version_of_mesa_is_not_compared(monkeypatch):
 
 
 def test_a_table_of_some_gpus_is_not_kept():
-    with pytest.raises(Misuse, match="of all its GPUs"):
-        analyse.check(NAMES[0], None, True, _Console())
+    for gpu, backend in ((NAMES[0], ""), ("", "opencl")):
+        with pytest.raises(Misuse, match="of all its GPUs and APIs"):
+            analyse.check(gpu, None, True, _Console(), backend)
 
 
 def test_a_figure_that_is_worse_fails_the_check(monkeypatch):
@@ -84,6 +105,21 @@ def test_a_figure_that_is_worse_fails_the_check(monkeypatch):
     monkeypatch.setattr(guard, "rows_of", lambda model, found: [row for row in more if row.model == model])
     with pytest.raises(JudgementFailed, match=r"M slots"):
         analyse.check("", None, False, _Console())
+
+
+def test_without_opencls_compiler_a_text_that_has_changed_fails_the_check(monkeypatch):
+    def require(vendor, api):
+        raise ToolMissing("ask", "it is not there")
+
+    monkeypatch.setattr(phone_compilers, "require", require)
+    monkeypatch.setattr(models, "is_here", lambda name: True)
+    monkeypatch.setattr(analyse, "_made", lambda *asked: analyse.Question([], []))
+    with pytest.raises(JudgementFailed, match="OpenCL f16, conv2d: its texts have changed"):
+        analyse.check("adreno-740", None, False, _Console(), "opencl")
+    monkeypatch.setattr(guard, "changed", lambda *asked: [])
+    analyse.check("adreno-740", None, False, _Console(), "opencl")
+    with pytest.raises(ToolMissing):
+        analyse.check("adreno-740", None, False, _Console())
 
 
 @pytest.mark.parametrize("gpu", [NAMES[0], pytest.param(NAMES[1], marks=pytest.mark.slow)])
@@ -101,4 +137,18 @@ def test_todays_kernels_are_not_worse(monkeypatch, library, gpu):
             models.find(name)
         except QuadraError as error:
             pytest.skip(f"{name} is not here: {error}")
-    analyse.check(gpu, library, False, _Console())
+    analyse.check(gpu, library, False, _Console(), "gles")
+
+
+def test_todays_opencl_kernels_are_not_worse(monkeypatch, library):
+    """Where their compiler is not there, their texts are those of the table."""
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(REAL))
+    for name in guard.MODELS:
+        try:
+            models.find(name)
+        except QuadraError as error:
+            pytest.skip(f"{name} is not here: {error}")
+    try:
+        analyse.check(guard.GPUS["opencl"], library, False, _Console(), "opencl")
+    except ToolMissing as error:
+        pytest.skip(str(error))
