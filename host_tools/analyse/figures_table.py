@@ -72,6 +72,8 @@ def _sum(found: Figures) -> str:
     slots, products = found.work("slots"), found.work("multiply_adds")
     least = "" if found.is_complete else "≥ "
     words = [f"{least}{slots / _MILLION:.0f} M issue slots, {products / _MILLION:.1f} M multiply-adds"]
+    if found.precision != "f32" and found.work("products"):
+        words.append(f"{found.work('half_products') / found.work('products'):.0%} of the products in half")
     if found.own_multiply_adds:
         own = found.own_multiply_adds
         words.append(f"the model's ops have {own / _MILLION:.1f} M, {slots / own:.2f} slots for each")

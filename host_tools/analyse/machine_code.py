@@ -15,11 +15,13 @@ _OF_KERNEL = ("MESA_SHADER_KERNEL shader: ", "MESA_SHADER_COMPUTE shader: ")  # 
 _STATISTIC = re.compile(r"(\d+(?:\.\d+)?) ([^,]+)")
 _SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
 
-# What is counted of instructions. Texels are what is read and written through images: how many bytes one has, the
+# What is counted of instructions. Products are those of floats and halves, added to something or not. Texels are what is read and written through images: how many bytes one has, the
 # instruction does not tell.
 WORK = (
     "slots",
     "multiply_adds",
+    "products",
+    "half_products",
     "half_slots",
     "reads",
     "writes",
@@ -181,6 +183,8 @@ def _adreno_work(op: str, line: str) -> Counter[str]:
         work += _adreno_bytes(op, line, times, "written")
     elif not op.startswith(_NO_ARITHMETIC):
         work["half_slots"] = times if _is_half(op, line) else 0
+    if op.startswith(("mad.f", "mul.f")):
+        work["products"], work["half_products"] = times, work["half_slots"]
     return work
 
 
@@ -216,8 +220,10 @@ _ZERO = re.compile(r"(?:#0|0x0)\.neg$|-0x0$")  # what a product adds
 def _mali_work(op: str, line: str) -> Counter[str]:
     """Of one instruction; a slot is counted by the caller."""
     if op.startswith("FMA."):
-        is_product = bool(_ZERO.search(line.rstrip().rstrip(",")))
-        return Counter(multiply_adds=0 if is_product else 2 if ".v2f16" in op else 1)
+        is_product, is_half = bool(_ZERO.search(line.rstrip().rstrip(","))), ".v2f16" in op
+        count = 0 if is_product else 2 if is_half else 1
+        width = 2 if is_half else 1
+        return Counter(multiply_adds=count, products=width, half_products=width if is_half else 0)
     if ".tl" in op or "thread_local_pointer" in line:
         return Counter(spilled=1)
     if op.startswith(("TEX", "LOAD", "LD_")):

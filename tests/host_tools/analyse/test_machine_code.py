@@ -103,6 +103,9 @@ def test_spills_are_told_from_reads(kind, old, new):
     assert of(kind, _WORDS[kind].replace(old, new)).loops[2].work["spilled"] == 1
 
 
+IN_HALF = {"products": 1, "half_products": 1}
+
+
 @pytest.mark.parametrize(
     ("instruction", "counts"),
     [
@@ -118,9 +121,15 @@ def test_spills_are_told_from_reads(kind, old, new):
         ("ldl.u32 r1.x, l[r2.x], 1", {"reads": 1}),
         ("stl.u32 l[r2.x], r1.x, 1", {"writes": 1}),
         ("ldp.u32 r1.x, p[r2.x], 1", {"spilled": 1}),
-        ("(nop3) mad.f16 hr1.x, hr2.x, hc0.y, hr1.x", {"multiply_adds": 1, "half_slots": 1, "slots": 4}),
-        ("(rpt3)mad.f16 hr1.x, (r)hr2.x, hr3.y, (r)hr1.x", {"multiply_adds": 4, "half_slots": 4, "slots": 4}),
-        ("mad.f32 r1.x, r2.x, c0.y, r1.x", {"multiply_adds": 1}),
+        ("(nop3) mad.f16 hr1.x, hr2.x, hc0.y, hr1.x", {"multiply_adds": 1, "half_slots": 1, **IN_HALF, "slots": 4}),
+        (
+            "(rpt3)mad.f16 hr1.x, (r)hr2.x, hr3.y, (r)hr1.x",
+            {"multiply_adds": 4, "half_slots": 4, "products": 4, "half_products": 4, "slots": 4},
+        ),
+        ("mad.f32 r1.x, r2.x, c0.y, r1.x", {"multiply_adds": 1, "products": 1}),
+        ("mul.f hr1.x, hr2.x, hr3.x", {"half_slots": 1, **IN_HALF}),
+        ("mul.f r1.x, r2.x, hr3.x", {"products": 1}),
+        ("mul.u24 r1.x, r2.x, r3.x", {}),
         ("add.f hr1.x, hr2.x, (neg)hr3.x", {"half_slots": 1}),
         ("add.f r1.x, r2.x, r3.x", {}),
         ("cmps.s.lt p0.x, hr1.x, r2.x", {}),  # one is whole
@@ -144,6 +153,9 @@ def test_what_an_instruction_of_adrenos_moves_and_computes_in_half(instruction, 
         ("ST_CVT.slot0 @r0:r1:r2:r3, r8^", {"writes": 1, "written_texels": 1}),
         ("LOAD.i32.wls t0, r1", {"reads": 1}),
         ("LOAD.i32.ubo t0, r1", {}),
+        ("FMA.f32 r0, r1, r2, r3", {"multiply_adds": 1, "products": 1, "half_products": 0}),
+        ("FMA.f32 r0, r0^, r1, 0x0.neg", {"multiply_adds": 0, "products": 1, "half_products": 0}),
+        ("FMA.v2f16 r0, r1, r2, r3", {"multiply_adds": 2, "products": 2, "half_products": 2}),
     ],
 )
 def test_what_an_instruction_of_malis_moves(instruction, counts):

@@ -48,6 +48,15 @@ def test_work_is_multiplied_by_trips_and_work_items(says, capsys):
     assert "k_1 1 73 5 16/16 0:0 2 0.0 100.0%" in text and "no times" in text and "≥" not in text
 
 
+def test_the_share_of_the_products_in_half_is_said_in_half_precision_alone(says, capsys):
+    says(Said("ok", _WORDS))
+    found = of()
+    assert "in half" not in shown(found, capsys)
+    found.precision = "f16"
+    found.kernels[0].dispatches[0].work.update(products=400, half_products=292)
+    assert "% of the products in half" in shown(found, capsys)
+
+
 def test_loops_of_unknown_trips_count_once_and_are_marked(says, capsys):
     says(Said("ok", _WORDS))
     source = plan().programs[0].kernels[0].source.replace("i < n; ++i", "i != n; ++i")
