@@ -25,7 +25,13 @@ API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in th
 # Of host_tools: what builds, tests and checks the sources stays in a clone, and so does what runs Android's code here.
 LEFT_OUT = (
     *("android_on_host", "build", "parity", "virtual_device", "tasks/fuzz", "record/schema_page.py"),
-    *("places/cases_on_device.py", "places/on_jvm.py", "places/stock_kernels.py", "tasks/debian_packages.txt"),
+    *(
+        "places/cases_on_device.py",
+        "places/on_jvm.py",
+        "places/stock_kernels.py",
+        "places/ml_drift_kernels.py",
+        "tasks/debian_packages.txt",
+    ),
     *(f"tasks/{name}.py" for name in ("demo", "driver_matrix", "lint", "parity", "repository")),
 )
 _TAKEN = (
