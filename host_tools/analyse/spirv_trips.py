@@ -162,7 +162,7 @@ class _Run:
         return self._returned
 
     def _run(self, function: Function, label: int, mask: Any, until: tuple[int, ...], head: int = 0) -> dict[int, Any]:
-        """Who arrives at which of the blocks `until`. head: a loop's first block, whose loop is under way."""
+        """Runs on, and says who arrives at which of the blocks `until`. head: a loop's first block, whose loop is under way."""
         arrived: dict[int, Any] = {}
         while mask is not None:
             if label in until:

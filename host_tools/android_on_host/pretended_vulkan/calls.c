@@ -28,7 +28,7 @@
 
 enum { kMostObjects = 1 << 16, kMostNumbers = 4 << 20, kMostWords = 8 };
 
-// What a kernel is replaced by: main() that does nothing.
+// Stands in for every kernel: main() that does nothing.
 static const uint32_t kEmptyKernel[] = {
     0x07230203, 0x00010000, 0,          5,          0,     // head
     0x00020011, 1,                                         // Shader
@@ -139,8 +139,7 @@ static PFN_vkVoidFunction real(const char* name) {
 
 // --- The phone
 
-// What it says of itself by this name, up to the line's end; the next one of its numbers is at
-// *end.
+// The phone's answer by this name: up to the line's end.
 static const char* said(const char* name) {
   char line[128];
   snprintf(line, sizeof line, "\n%s ", name);
@@ -376,7 +375,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
   return result;
 }
 
-// --- What is recorded
+// --- The recording
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_shader(VkDevice of,
                                                     const VkShaderModuleCreateInfo* wanted,
@@ -522,7 +521,7 @@ static VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer to, uint32_t x, uint3
   REAL(vkCmdDispatch)(to, x, y, z);
 }
 
-// What is dispatched from now on is of an inference that is looked at.
+// From now on dispatches are of an inference that is looked at.
 EXPORTED void pretended_vulkan_mark(void) { write_line("mark"); }
 
 // Writes the contents of buffers that kernels' numbers lie in, and ends the recording.
