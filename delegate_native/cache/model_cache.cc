@@ -53,10 +53,11 @@ Status WriteAll(const std::string& path, const PlanBytes& plan,
                           buffer.content_low(), buffer.content_high()};
     const uint8_t* const content = weights.empty() ? own : weights[i];
     QUADRA_RETURN_IF_ERROR(WriteWeights(PathOfWeights(path, at), at, content));
-    all->push_back(at);
+    const auto lies_before = [](const WeightsAt& a, const WeightsAt& b) {
+      return a.offset < b.offset;
+    };
+    all->insert(std::upper_bound(all->begin(), all->end(), at, lies_before), at);
   }
-  std::sort(all->begin(), all->end(),
-            [](const WeightsAt& a, const WeightsAt& b) { return a.offset < b.offset; });
   return Status();
 }
 

@@ -65,10 +65,10 @@ class Folder {
     if (weights_.empty()) return;
     for (const std::string& plan : plans_) {
       for (const WeightsAt& at : WeightsOfCacheFile(plan)) {
-        needed_.push_back(PathOfWeights(plan, at));
+        std::string path = PathOfWeights(plan, at);
+        needed_.insert(std::upper_bound(needed_.begin(), needed_.end(), path), std::move(path));
       }
     }
-    std::sort(needed_.begin(), needed_.end());
   }
 
   // A process that writes a plan writes its weights first: these may be young.
