@@ -112,15 +112,20 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
-Status ImportPart(Importer* importer, const char* op) {
+// Which numbers an op makes of complex ones.
+enum ComplexPart { kReal, kImaginary, kAbsolute };
+
+Status ImportPart(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kComplex));
-  return importer->AddNode(op, {src}, {});
+  const int code = importer->builtin();
+  Attributes attributes;
+  attributes.SetInt("part", code == kTfLiteBuiltinReal   ? kReal
+                            : code == kTfLiteBuiltinImag ? kImaginary
+                                                         : kAbsolute);
+  return importer->AddNode("complex_part", {src}, std::move(attributes));
 }
-Status ImportImag(Importer* importer) { return ImportPart(importer, "imag"); }
-Status ImportReal(Importer* importer) { return ImportPart(importer, "real"); }
-Status ImportAbs(Importer* importer) { return ImportPart(importer, "complex_abs"); }
 
 Status InferNumbers(Graph* graph, const Node& node) {
   QUADRA_RETURN_IF_ERROR(SameShape(graph, node));
@@ -150,8 +155,8 @@ Status PartKernels(const KernelContext& context, const Graph& graph, const Node&
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   Text text(kPixel);
-  text.Set("real", node.op == "real").Set("imag", node.op == "imag");
-  text.Set("abs", node.op == "complex_abs");
+  const int part = node.attributes.Int("part");
+  text.Set("real", part == kReal).Set("imag", part == kImaginary).Set("abs", part == kAbsolute);
   const std::string pixel = text;
   LoopOverResults(context, shape, "", pixel.c_str(), &desc);
   return Status();
@@ -172,36 +177,13 @@ const Op kRfft2dOp = {
     .max_rank = kMostRank,
 };
 
-extern const Op kImagOp;
-const Op kImagOp = {
-    .name = "imag",
-    .builtins = {kTfLiteBuiltinImag, -1},
+extern const Op kComplexPartOp;
+const Op kComplexPartOp = {
+    .name = "complex_part",
+    .builtins = {kTfLiteBuiltinReal, kTfLiteBuiltinImag, kTfLiteBuiltinComplexAbs, -1},
     .max_version = 1,
-    .import = ImportImag,
-    .shape = InferNumbers,
-    .kernels = PartKernels,
-    .result = Result::kDeclared,
-    .max_rank = kMostRank,
-};
-
-extern const Op kRealOp;
-const Op kRealOp = {
-    .name = "real",
-    .builtins = {kTfLiteBuiltinReal, -1},
-    .max_version = 1,
-    .import = ImportReal,
-    .shape = InferNumbers,
-    .kernels = PartKernels,
-    .result = Result::kDeclared,
-    .max_rank = kMostRank,
-};
-
-extern const Op kComplexAbsOp;
-const Op kComplexAbsOp = {
-    .name = "complex_abs",
-    .builtins = {kTfLiteBuiltinComplexAbs, -1},
-    .max_version = 1,
-    .import = ImportAbs,
+    .attributes = QUADRA_TEXT("part"),
+    .import = ImportPart,
     .shape = InferNumbers,
     .kernels = PartKernels,
     .result = Result::kDeclared,
