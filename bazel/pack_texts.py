@@ -1,4 +1,4 @@
-"""Writes the texts of the native code, deflated, as an assembler's source: delegate_native/base/texts.h says for what.
+"""Writes the texts of the native code, packed, as an assembler's source: delegate_native/base/texts.h says for what.
 
     pack_texts.py [--plain] SOURCE… > texts.S
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import lzma
 import re
 import sys
-import zlib
 from pathlib import Path
 
 # Macros and functions whose first argument is a text.
@@ -21,6 +21,8 @@ _LITERAL = re.compile(r'R"\((.*?)\)"|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
 # Phones' libraries are built without these.
 _FOLDERS_FOR_CPUS = ("cpu", "pocl", "llvmpipe")
 _ROW = 24  # bytes in a line
+# Literals depend on three bits of the byte before them, nothing on where it lies.
+SETTINGS = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0, "nice_len": 273}
 
 
 def texts(sources: list[str]) -> list[str]:
@@ -50,10 +52,9 @@ def symbol_of(text: str) -> str:
     return f"_ZN6quadra11LibraryTextILj{hash_of(text)}EE5kTextE"
 
 
-def deflated(code: bytes, words: bytes) -> bytes:
-    """As unpack_texts.cc reads it: without a header, in blocks with codes of their own. Code and English have different letters."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
-    return packer.compress(code) + packer.flush(zlib.Z_BLOCK) + packer.compress(words) + packer.flush()
+def compressed(data: bytes) -> bytes:
+    """As unpack_texts.cc reads it: LZMA without a header."""
+    return lzma.compress(data, format=lzma.FORMAT_RAW, filters=[SETTINGS])
 
 
 def plain(wanted: list[str]) -> str:
@@ -66,21 +67,22 @@ def plain(wanted: list[str]) -> str:
 
 
 def packed(wanted: list[str]) -> str:
-    """The same, deflated."""
+    """The same, packed."""
     code = [text for text in wanted if ";" in text or "#" in text]
     words = [text for text in wanted if text not in code]
     places, size = {}, 0
     for text in code + words:
         places[text] = size
         size += len(text.encode()) + 1
-    data = deflated(*("".join(text + "\0" for text in part).encode() for part in (code, words)))
+    data = compressed("".join(text + "\0" for text in code + words).encode())
     lines = [
         ".section .rodata", *_global("quadra_packed_texts"), ".type quadra_packed_texts,%object", "quadra_packed_texts:",
         *_bytes(data), ".size quadra_packed_texts, . - quadra_packed_texts",
-        # The library inflates them when it is loaded.
+        # The library unpacks them when it is loaded.
         '.section .init_array,"aw"', ".balign __SIZEOF_POINTER__", ".hidden quadra_unpack_texts",
         "#if __SIZEOF_POINTER__ == 8", ".quad quadra_unpack_texts", "#else", ".long quadra_unpack_texts", "#endif",
         ".bss", *_global("quadra_texts"), "quadra_texts:", f".skip {size}",
+        *_global("quadra_texts_end"), "quadra_texts_end:",
     ]  # fmt: skip
     for text, place in places.items():
         lines += [*_global(symbol_of(text)), f".set {symbol_of(text)}, quadra_texts + {place}"]
@@ -108,7 +110,7 @@ def checked(wanted: list[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plain", action="store_true", help="not deflated: for programs with few texts")
+    parser.add_argument("--plain", action="store_true", help="not packed: for programs with few texts")
     parser.add_argument("sources", nargs="+", type=Path)
     asked = parser.parse_args()
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(asked.sources)}

@@ -1,121 +1,185 @@
-// Inflates the library's texts (texts.h), by RFC 1951. What is read was made with the library, so
-// nothing is checked.
+// Unpacks the library's texts (texts.h): LZMA, its stream alone, with the settings of
+// bazel/pack_texts.py. What is read was made with the library, so nothing is checked.
 #include <cstdint>
 
 extern "C" {
 extern const uint8_t quadra_packed_texts[];
 extern char quadra_texts[];
+extern char quadra_texts_end[];
 void quadra_unpack_texts();
 }
 
 namespace quadra {
 namespace {
 
-constexpr int kMostBits = 15, kLiterals = 286, kDistances = 30, kEndOfBlock = 256;
+constexpr int kContextBits = 3;  // of the byte before a literal: `lc`
+constexpr int kStates = 12;      // what the last few steps were
+constexpr int kFirstAfterMatch = 7;
 
-class Inflater {
+// By how much the chance that a bit is 0 is more than half, of 2^11.
+using Chance = int16_t;
+constexpr int kOne = 1 << 11, kHalf = kOne / 2;
+
+// How long a copy is, less its least length.
+struct Lengths {
+  Chance is_longer, is_longest;
+  Chance of_short[1 << 3], of_longer[1 << 3], of_longest[1 << 8];
+};
+
+class Unpacker {
  public:
   void Run() {
-    bool is_last;
-    do {
-      is_last = Bits(1);
-      Bits(2);  // always 2: the block has codes of its own
-      ReadCodes();
-      ReadBlock();
-    } while (!is_last);
+    while (to_ < quadra_texts_end) {
+      if (!Bit(&is_copy_[state_])) {
+        AddLiteral();
+      } else {
+        Copy(Bit(&is_known_[state_]) ? ReadKnownCopy() : ReadCopy());
+      }
+    }
   }
 
  private:
-  // Canonical: how many codes there are of each length, and their symbols in order.
-  struct Code {
-    uint16_t counts[kMostBits + 1];
-    uint16_t symbols[kLiterals + kDistances];
+  // A byte of input for each that the interval lost.
+  void Refill() {
+    if (range_ >= 1u << 24) return;
+    range_ <<= 8;
+    code_ = code_ << 8 | *from_++;
+  }
 
-    void Set(const uint8_t* lengths, int count) {
-      uint16_t places[kMostBits + 2] = {};
-      for (int i = 0; i < count; ++i) ++places[lengths[i] + 1];
-      for (int bits = 0; bits <= kMostBits; ++bits) {
-        counts[bits] = places[bits + 1];
-        places[bits + 1] = static_cast<uint16_t>(bits > 0 ? places[bits] + counts[bits] : 0);
-      }
-      for (int i = 0; i < count; ++i) {
-        if (lengths[i] > 0) symbols[places[lengths[i]]++] = static_cast<uint16_t>(i);
-      }
+  unsigned Bit(Chance* chance) {
+    const uint32_t zeros = (range_ >> 11) * static_cast<uint32_t>(kHalf + *chance);
+    const bool bit = code_ >= zeros;
+    if (bit) {
+      range_ -= zeros;
+      code_ -= zeros;
+    } else {
+      range_ = zeros;
     }
-  };
+    const int goal = bit ? 31 - kHalf : kOne - kHalf;  // 31: the shift rounds down
+    *chance = static_cast<Chance>(*chance + ((goal - *chance) >> 5));
+    Refill();
+    return bit;
+  }
 
-  unsigned Bits(int count) {
+  // Bits of even chances.
+  unsigned EvenBits(unsigned count) {
     unsigned bits = 0;
-    for (int i = 0; i < count; ++i) {
-      bits |= (*from_ >> bit_ & 1u) << i;
-      bit_ = (bit_ + 1) & 7;
-      if (bit_ == 0) ++from_;
+    for (; count > 0; --count) {
+      range_ >>= 1;
+      const bool bit = code_ >= range_;
+      if (bit) code_ -= range_;
+      bits = bits * 2 + bit;
+      Refill();
     }
     return bits;
   }
 
-  unsigned Symbol(const Code& code) {
-    int at = 0, first = 0, place = 0;
-    for (int bits = 1;; ++bits) {
-      at = at * 2 + static_cast<int>(Bits(1));
-      first *= 2;
-      const int count = code.counts[bits];
-      if (at - first < count) return code.symbols[place + at - first];
-      place += count;
-      first += count;
+  // A number whose bits each have chances of their own for the bits above.
+  unsigned Number(Chance* chances, unsigned bits) {
+    unsigned place = 1;
+    for (unsigned i = 0; i < bits; ++i) place = place * 2 + Bit(chances + place);
+    return place - (1u << bits);
+  }
+
+  // The same from the lowest bit.
+  unsigned Mirrored(Chance* chances, unsigned bits) {
+    unsigned place = 1, number = 0;
+    for (unsigned i = 0; i < bits; ++i) {
+      const unsigned bit = Bit(chances + place);
+      place = place * 2 + bit;
+      number |= bit << i;
     }
+    return number;
   }
 
-  void ReadCodes() {
-    constexpr uint8_t kOrder[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-    const int literals = static_cast<int>(Bits(5)) + 257;
-    const int distances = static_cast<int>(Bits(5)) + 1;
-    const int given = static_cast<int>(Bits(4)) + 4;
-    uint8_t lengths[kLiterals + 2 + kDistances + 2] = {};
-    for (int i = 0; i < given; ++i) lengths[kOrder[i]] = static_cast<uint8_t>(Bits(3));
-    literals_.Set(lengths, sizeof(kOrder));  // for now, of lengths
-    for (int i = 0; i < literals + distances;) {
-      const unsigned symbol = Symbol(literals_);
-      unsigned length = symbol, times = 1;
-      if (symbol >= 16) length = symbol == 16 ? lengths[i - 1] : 0;
-      if (symbol == 16) times = 3 + Bits(2);
-      if (symbol == 17) times = 3 + Bits(3);
-      if (symbol == 18) times = 11 + Bits(7);
-      for (; times > 0; --times) lengths[i++] = static_cast<uint8_t>(length);
-    }
-    literals_.Set(lengths, literals);
-    distances_.Set(lengths + literals, distances);
-  }
-
-  // Lengths and distances in steps that double: after `plain` numbers each, `each` to a step.
-  unsigned Number(unsigned symbol, unsigned each) {
-    if (symbol < 2 * each) return symbol;
-    const unsigned extra = symbol / each - 1;
-    return ((each + symbol % each) << extra) + Bits(static_cast<int>(extra));
-  }
-
-  void ReadBlock() {
-    for (;;) {
-      const unsigned symbol = Symbol(literals_);
-      if (symbol == kEndOfBlock) return;
-      if (symbol < kEndOfBlock) {
-        *to_++ = static_cast<char>(symbol);
-        continue;
+  void AddLiteral() {
+    const auto before = to_ > quadra_texts ? static_cast<uint8_t>(to_[-1]) : 0u;
+    Chance* const chances = literals_[before >> (8 - kContextBits)];
+    unsigned place = 1;
+    if (state_ >= kFirstAfterMatch) {
+      // It is not what the last copy would have gone on with, whose bits are its context.
+      unsigned other = static_cast<uint8_t>(to_[-1 - static_cast<int>(distances_[0])]);
+      for (bool is_same = true; is_same && place < 1 << 8; other <<= 1) {
+        const unsigned expected = other >> 7 & 1;
+        const unsigned bit = Bit(chances + ((1 + expected) << 8) + place);
+        place = place * 2 + bit;
+        is_same = bit == expected;
       }
-      constexpr unsigned kLongest = 285;
-      unsigned length = symbol == kLongest ? 258 : 3 + Number(symbol - 257, 4);
-      const char* copied = to_ - 1 - Number(Symbol(distances_), 2);
-      for (; length > 0; --length) *to_++ = *copied++;
     }
+    while (place < 1 << 8) place = place * 2 + Bit(chances + place);
+    *to_++ = static_cast<char>(place);
+    state_ = state_ < 4 ? 0 : state_ < 10 ? state_ - 3 : state_ - 6;
   }
 
-  const uint8_t* from_ = quadra_packed_texts;
-  int bit_ = 0;
+  unsigned Length(Lengths* lengths) {
+    if (!Bit(&lengths->is_longer)) return Number(lengths->of_short, 3);
+    if (!Bit(&lengths->is_longest)) return 8 + Number(lengths->of_longer, 3);
+    return 16 + Number(lengths->of_longest, 8);
+  }
+
+  // From a distance that is new; returns the length.
+  unsigned ReadCopy() {
+    for (int i = 3; i > 0; --i) distances_[i] = distances_[i - 1];
+    const unsigned length = Length(&lengths_);
+    state_ = state_ < kFirstAfterMatch ? 7 : 10;
+    const unsigned step = Number(steps_[length < 4 ? length : 3], 6);
+    unsigned distance = step;
+    if (step >= 4) {
+      const unsigned bits = (step >> 1) - 1;
+      distance = (2 | (step & 1)) << bits;
+      if (step < 14) {
+        distance += Mirrored(near_ + distance - step, bits);
+      } else {
+        distance += EvenBits(bits - 4) << 4;
+        distance += Mirrored(far_, 4);
+      }
+    }
+    distances_[0] = distance;
+    return length + 2;
+  }
+
+  // From one of the last four distances.
+  unsigned ReadKnownCopy() {
+    int place = 0;
+    if (!Bit(&is_older_[0][state_])) {
+      if (!Bit(&is_long_[state_])) {
+        state_ = state_ < kFirstAfterMatch ? 9 : 11;
+        return 1;
+      }
+    } else {
+      for (place = 1; place < 3 && Bit(&is_older_[place][state_]); ++place) {
+      }
+    }
+    const unsigned distance = distances_[place];
+    for (; place > 0; --place) distances_[place] = distances_[place - 1];
+    distances_[0] = distance;
+    const unsigned length = Length(&known_lengths_);
+    state_ = state_ < kFirstAfterMatch ? 8 : 11;
+    return length + 2;
+  }
+
+  void Copy(unsigned length) {
+    const char* copied = to_ - 1 - distances_[0];
+    for (; length > 0; --length) *to_++ = *copied++;
+  }
+
+  static constexpr int kHead = 5;  // a zero, and the first four bytes of the code
+  const uint8_t* from_ = quadra_packed_texts + kHead;
+  uint32_t range_ = ~0u;
+  uint32_t code_ = static_cast<uint32_t>(quadra_packed_texts[1]) << 24 |
+                   quadra_packed_texts[2] << 16 | quadra_packed_texts[3] << 8 |
+                   quadra_packed_texts[4];
   char* to_ = quadra_texts;
-  Code literals_, distances_;
+  int state_ = 0;
+  unsigned distances_[4] = {};
+  Chance is_copy_[kStates] = {}, is_known_[kStates] = {}, is_long_[kStates] = {};
+  Chance is_older_[3][kStates] = {};
+  Chance steps_[4][1 << 6] = {}, near_[1 << 7] = {}, far_[1 << 4] = {};
+  Lengths lengths_ = {}, known_lengths_ = {};
+  Chance literals_[1 << kContextBits][3 << 8] = {};
 };
 
 }  // namespace
 }  // namespace quadra
 
-void quadra_unpack_texts() { quadra::Inflater().Run(); }
+void quadra_unpack_texts() { quadra::Unpacker().Run(); }

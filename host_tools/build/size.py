@@ -125,7 +125,7 @@ def layers(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tup
                 seen.add(address)  # identical code is there once
                 owner = owners.get(_NUMBER.sub("", symbol.name), set())
                 data = _bytes(elf, symbol) if kind == "STT_OBJECT" else b""
-                weight["texts, deflated" if symbol.name == _PACKED else _row(owner, data)] += size
+                weight["texts, packed" if symbol.name == _PACKED else _row(owner, data)] += size
         for part in elf.iter_sections():
             if part["sh_flags"] & 2 and part["sh_type"] != "SHT_NOBITS":
                 name = "unwinding" if _UNWINDING.match(part.name) else "linking" if _LINKING.match(part.name) else ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import lzma
 import re
-import zlib
 from pathlib import Path
 
 import pytest
@@ -43,7 +43,8 @@ def test_symbols_stand_where_their_texts_are():
     wanted = ["abc", "a longer text, a longer text", ""]
     source = pack_texts.packed(wanted)
     packed = bytes(int(n) for row in re.findall(r"\.byte ([\d,]+)", source) for n in row.split(","))
-    data = zlib.decompress(packed, -15)
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[pack_texts.SETTINGS])
+    data = unpacker.decompress(packed)
     for text in wanted:
         place = int(re.search(rf"\.set {pack_texts.symbol_of(text)}, quadra_texts \+ (\d+)", source)[1])
         assert data[place:].startswith(text.encode() + b"\0")
