@@ -18,6 +18,10 @@ from pathlib import Path
 _CALLS = ("QUADRA_TEXT", "QUADRA_NAMES", "TextOf", "Unsupported", "InvalidModel", "DeviceFailed", "Internal")
 _CALL = re.compile(rf'\b(?:{"|".join(_CALLS)})\(((?:R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\s)+)[,)]', re.DOTALL)
 _LITERAL = re.compile(r'R"\((.*?)\)"|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
+# QUADRA_NAMES(LIST(NAME)), LIST a macro of names and NAME what makes a literal of one.
+_LISTS = re.compile(r"\bQUADRA_NAMES\((\w+)\((\w+)\)\)")
+# A row of options.def: its name, its default and its values are texts.
+_OPTION = re.compile(r'^QUADRA_OPTION\((\w+), \w+, "([^"]*)", "([^"]*)"', re.MULTILINE)
 # Phones' libraries are built without these.
 _FOLDERS_FOR_CPUS = ("cpu", "pocl", "llvmpipe")
 _ROW = 24  # bytes in a line
@@ -32,7 +36,24 @@ def texts(sources: list[str]) -> list[str]:
         for literals in _CALL.findall(source):
             parts = (raw if not quoted else ast.literal_eval(quoted) for raw, quoted in _LITERAL.findall(literals))
             found["".join(parts)] = None
+        for row in _OPTION.findall(source):
+            found.update(dict.fromkeys(row))
+        for names, name in _LISTS.findall(source):
+            found[_listed(names, name, sources)] = None
     return list(found)
+
+
+def _listed(names: str, name: str, sources: list[str]) -> str:
+    """The text of QUADRA_NAMES(names(name))."""
+    begin = _definition(rf'{name}\(name[^)]*\) "(\w*)" #name "\\n"$', sources)
+    return "".join(
+        f"{begin}{one}\n" for one in re.findall(r"\bF\((\w+)", _definition(rf"{names}\(F\)((?:.*\\\n)*.*)", sources))
+    )
+
+
+def _definition(pattern: str, sources: list[str]) -> str:
+    """The group of the pattern in the macro's definition."""
+    return next(match[1] for source in sources if (match := re.search("^#define " + pattern, source, re.MULTILINE)))
 
 
 def _is_for_cpus(source: Path) -> bool:

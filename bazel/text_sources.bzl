@@ -6,7 +6,7 @@ def text_sources(folders = []):
         srcs = native.glob([
             path + suffix
             for path in [""] + [folder + "/" for folder in folders]
-            for suffix in ["*.cc", "*.h"]
+            for suffix in ["*.cc", "*.h", "*.def"]
         ]),
         visibility = ["//delegate_native:__subpackages__"],
     )

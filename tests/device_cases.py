@@ -44,7 +44,7 @@ _Add = Callable[..., None]
 def quirks() -> list[str]:
     """The symptoms that a target can switch on."""
     rows = (ROOT / "delegate_native" / "device" / "quirks.cc").read_text().split(" Quirks() {")[1]
-    return re.findall(r'^\s+\{"(\w+)",', rows, re.MULTILINE)
+    return re.findall(r'^\s+\{QUADRA_TEXT\("(\w+)"\),', rows, re.MULTILINE)
 
 
 # Vectors

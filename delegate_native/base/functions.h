@@ -8,9 +8,8 @@
 
 namespace quadra {
 
-// Writes one pointer after the other to `pointers`, in the order of `names`, each of which ends in
-// a zero; an empty one ends them. Where `find` gives null, returns the name: all of them, with
-// commas between them.
+// Writes one pointer after the other to `pointers`, in the order of `names` (names.h). Where `find`
+// gives null, returns the name: all of them, with commas between them.
 std::string FindFunctions(const Function<void*(const char* name)>& find, const char* names,
                           void* pointers);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "delegate_native/base/ranges.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/delegate/kept_states.h"
 
 namespace quadra {
@@ -35,9 +36,9 @@ constexpr Row MakeRow(const char* name, Kind kind, const char* default_value, co
 }
 
 constexpr Row kRows[] = {
-#define QUADRA_OPTION(field, kind, default_value, values, help)       \
-  MakeRow(#field, Kind::kind, default_value, values, &Options::field, \
-          offsetof(QuadraDelegateOptions, field)),
+#define QUADRA_OPTION(field, kind, default_value, values, help)                             \
+  MakeRow(QUADRA_TEXT(#field), Kind::kind, QUADRA_TEXT(default_value), QUADRA_TEXT(values), \
+          &Options::field, offsetof(QuadraDelegateOptions, field)),
 #include "delegate_native/delegate/options.def"
 #undef QUADRA_OPTION
 };

@@ -4,6 +4,7 @@
 
 #include "delegate_native/base/json.h"
 #include "delegate_native/base/json_writer.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/device/quirks.h"
 
 namespace quadra {
@@ -45,50 +46,50 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("name", &info->name);
   v->Text("vendor", &info->vendor);
   v->ApiWord("api", &info->api);
-  v->Text("opencl_version", &info->opencl_version);
-  v->Text("device_name", &info->device_name);
+  v->Text(QUADRA_TEXT("opencl_version"), &info->opencl_version);
+  v->Text(QUADRA_TEXT("device_name"), &info->device_name);
   v->Text("driver", &info->driver);
-  v->Text("api_version", &info->api_version);
-  v->Texts("extensions", &info->extensions);
-  v->Number("max_work_group_size", &info->max_work_group_size, kItems);
-  v->Numbers("max_work_group", info->max_work_group, 3, kItems);
-  v->Number("local_memory_bytes", &info->local_memory_bytes, kLocalBytes);
-  v->Number("max_buffer_bytes", &info->max_buffer_bytes, kBufferBytes);
-  v->Number("buffer_alignment_bytes", &info->buffer_alignment_bytes, kAlignment);
-  v->Numbers("max_image2d", info->max_image2d, 2, kImageSide);
-  v->Number("max_image_buffer_width", &info->max_image_buffer_width, kImageRow);
-  v->Number("image_pitch_alignment", &info->image_pitch_alignment, kPixels);
-  v->Number("image_base_alignment", &info->image_base_alignment, kPixels);
-  v->Number("max_storage_blocks", &info->max_storage_blocks, kAtLeastOneUnit);
-  v->Number("max_image_units", &info->max_image_units, kUnits);
-  v->Number("max_output_resources", &info->max_output_resources, kAtLeastOneUnit);
-  v->Number("max_texture_units", &info->max_texture_units, kUnits);
-  v->Numbers("max_groups", info->max_groups, 3, kGroups);
-  v->Flag("supports_fp16", &info->supports_fp16);
+  v->Text(QUADRA_TEXT("api_version"), &info->api_version);
+  v->Texts(QUADRA_TEXT("extensions"), &info->extensions);
+  v->Number(QUADRA_TEXT("max_work_group_size"), &info->max_work_group_size, kItems);
+  v->Numbers(QUADRA_TEXT("max_work_group"), info->max_work_group, 3, kItems);
+  v->Number(QUADRA_TEXT("local_memory_bytes"), &info->local_memory_bytes, kLocalBytes);
+  v->Number(QUADRA_TEXT("max_buffer_bytes"), &info->max_buffer_bytes, kBufferBytes);
+  v->Number(QUADRA_TEXT("buffer_alignment_bytes"), &info->buffer_alignment_bytes, kAlignment);
+  v->Numbers(QUADRA_TEXT("max_image2d"), info->max_image2d, 2, kImageSide);
+  v->Number(QUADRA_TEXT("max_image_buffer_width"), &info->max_image_buffer_width, kImageRow);
+  v->Number(QUADRA_TEXT("image_pitch_alignment"), &info->image_pitch_alignment, kPixels);
+  v->Number(QUADRA_TEXT("image_base_alignment"), &info->image_base_alignment, kPixels);
+  v->Number(QUADRA_TEXT("max_storage_blocks"), &info->max_storage_blocks, kAtLeastOneUnit);
+  v->Number(QUADRA_TEXT("max_image_units"), &info->max_image_units, kUnits);
+  v->Number(QUADRA_TEXT("max_output_resources"), &info->max_output_resources, kAtLeastOneUnit);
+  v->Number(QUADRA_TEXT("max_texture_units"), &info->max_texture_units, kUnits);
+  v->Numbers(QUADRA_TEXT("max_groups"), info->max_groups, 3, kGroups);
+  v->Flag(QUADRA_TEXT("supports_fp16"), &info->supports_fp16);
   v->Quirks("quirks", &info->quirks);
 }
 
 template <typename Visitor>
 void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->StorageWord("storage", &info->storage);
-  v->ImageMemoryWord("image_memory", &info->image_memory);
-  v->Number("image_row_bytes", &info->image_row_bytes, kRowBytes);
-  v->Number("vector_width", &info->vector_width, kVectorWidth);
-  v->Number("vector_registers", &info->vector_registers, kRegisters);
-  v->Number("enough_work_items", &info->enough_work_items, kItems);
-  v->Number("winograd_channels", &info->winograd_channels, kItems);
-  v->Number("winograd_tiles", &info->winograd_tiles, kItems);
-  v->Number("trips_per_second", &info->trips_per_second, kRate);
-  v->Flag("reads_buffers_as_images", &info->reads_buffers_as_images);
-  v->Number("flat_group", &info->flat_group, kUnits);
-  v->Flag("has_timer_queries", &info->has_timer_queries);
-  v->Flag("compiles_at_dispatch", &info->compiles_at_dispatch);
-  v->Number("flush_every", &info->flush_every, kUnits);
-  v->Flag("shares_sums", &info->shares_sums);
-  v->Flag("one_program", &info->one_program);
-  v->Flag("separate_buffers", &info->separate_buffers);
-  v->Flag("whole_buffers", &info->whole_buffers);
-  v->Flag("shares_host_memory", &info->shares_host_memory);
+  v->ImageMemoryWord(QUADRA_TEXT("image_memory"), &info->image_memory);
+  v->Number(QUADRA_TEXT("image_row_bytes"), &info->image_row_bytes, kRowBytes);
+  v->Number(QUADRA_TEXT("vector_width"), &info->vector_width, kVectorWidth);
+  v->Number(QUADRA_TEXT("vector_registers"), &info->vector_registers, kRegisters);
+  v->Number(QUADRA_TEXT("enough_work_items"), &info->enough_work_items, kItems);
+  v->Number(QUADRA_TEXT("winograd_channels"), &info->winograd_channels, kItems);
+  v->Number(QUADRA_TEXT("winograd_tiles"), &info->winograd_tiles, kItems);
+  v->Number(QUADRA_TEXT("trips_per_second"), &info->trips_per_second, kRate);
+  v->Flag(QUADRA_TEXT("reads_buffers_as_images"), &info->reads_buffers_as_images);
+  v->Number(QUADRA_TEXT("flat_group"), &info->flat_group, kUnits);
+  v->Flag(QUADRA_TEXT("has_timer_queries"), &info->has_timer_queries);
+  v->Flag(QUADRA_TEXT("compiles_at_dispatch"), &info->compiles_at_dispatch);
+  v->Number(QUADRA_TEXT("flush_every"), &info->flush_every, kUnits);
+  v->Flag(QUADRA_TEXT("shares_sums"), &info->shares_sums);
+  v->Flag(QUADRA_TEXT("one_program"), &info->one_program);
+  v->Flag(QUADRA_TEXT("separate_buffers"), &info->separate_buffers);
+  v->Flag(QUADRA_TEXT("whole_buffers"), &info->whole_buffers);
+  v->Flag(QUADRA_TEXT("shares_host_memory"), &info->shares_host_memory);
 }
 
 // Words for the values of an enumeration, in their order.

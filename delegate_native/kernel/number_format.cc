@@ -19,9 +19,9 @@ constexpr const char* kGlImage = QUADRA_TEXT(
 $if(!read) layout($stored, binding = $n) writeonly uniform highp ${ints:,i}image2D $t_data;
 )");
 
-constexpr const char* kReadImage = "read_image${ints:f,i}($t_data, $i)";
-constexpr const char* kReadRow = "imageLoad($t_data, $i)${one:,.x}";
-constexpr const char* kReadTexel = "texelFetch($t_data, $i, 0)";
+constexpr const char* kReadImage = QUADRA_TEXT("read_image${ints:f,i}($t_data, $i)");
+constexpr const char* kReadRow = QUADRA_TEXT("imageLoad($t_data, $i)${one:,.x}");
+constexpr const char* kReadTexel = QUADRA_TEXT("texelFetch($t_data, $i, 0)");
 constexpr const char* kFloats = QUADRA_TEXT("${one:rgba,r}32${ints:f,i}");
 
 using P = Precision;
@@ -34,29 +34,30 @@ const NumberFormat kOpenCl[] = {
     {P::kF32, M::kBuffer, C::kFloat, kPointer,
      QUADRA_TEXT("${slices*2+ints:float$lanes,int$lanes,vec4,ivec4}"), "$from[$at]",
      QUADRA_TEXT("${plane:$t_data,($t_data + $row)}[$i] = $v"), "(X)", "P"},
-    {P::kF32, M::kBuffer, C::kHalf, kPointer, "HALF4", "half4_at($from, $at)",
-     QUADRA_TEXT("put_half4($v, $t_data + $row, $i)"), "(X)", "(P)", "medium_at($from, $at)",
-     QUADRA_TEXT("put_medium($v, $t_data + $row, $i)")},
-    {P::kF32, M::kBuffer, C::kInt8, kPointer, "char", "int($t_data[$i])"},
-    {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", "int($t_data[$i])"},
+    {P::kF32, M::kBuffer, C::kHalf, kPointer, "HALF4", QUADRA_TEXT("half4_at($from, $at)"),
+     QUADRA_TEXT("put_half4($v, $t_data + $row, $i)"), "(X)", "(P)",
+     QUADRA_TEXT("medium_at($from, $at)"), QUADRA_TEXT("put_medium($v, $t_data + $row, $i)")},
+    {P::kF32, M::kBuffer, C::kInt8, kPointer, "char", QUADRA_TEXT("int($t_data[$i])")},
+    {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", QUADRA_TEXT("int($t_data[$i])")},
     {P::kF32, M::kWideBuffer, C::kHalf, kPointer, "half",
      QUADRA_TEXT("vload_half$lanes($i, $t_data)")},
     {P::kF32, M::kTexelRow, C::kFloat, kClRow, "", kReadImage},
     {P::kF32, M::kTexelRow, C::kHalf, kClRow, "", kReadImage, "", "", "",
-     "read_imageh($t_data, $i)"},
+     QUADRA_TEXT("read_imageh($t_data, $i)")},
     {P::kF32, M::kImage, C::kFloat, kClImage, "", kReadImage,
-     QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), "(int2)($pixel)", "(P)"},
+     QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), QUADRA_TEXT("(int2)($pixel)"), "(P)"},
     {P::kF32, M::kImage, C::kHalf, kClImage, "", kReadImage,
-     QUADRA_TEXT("write_imagef($t_data, $i, half_rounded($v))"), "(int2)($pixel)", "(P)",
-     "read_imageh($t_data, $i)", QUADRA_TEXT("write_imagef($t_data, $i, to_float($v))")},
+     QUADRA_TEXT("write_imagef($t_data, $i, half_rounded($v))"), QUADRA_TEXT("(int2)($pixel)"),
+     "(P)", QUADRA_TEXT("read_imageh($t_data, $i)"),
+     QUADRA_TEXT("write_imagef($t_data, $i, to_float($v))")},
 };
 // Numbers that come in may lie beyond half's range.
 const NumberFormat kGles[] = {
     {P::kF16, M::kBuffer, C::kFloat, kBlock,
      QUADRA_TEXT("${read-slices-ints:,highp }${ints*2+one:vec4,float,ivec4,int}"), "$t_data[$i]",
-     "$t_data[$i] = $v", "$row + (X)", "P"},
+     QUADRA_TEXT("$t_data[$i] = $v"), "$row + (X)", "P"},
     {P::kF32, M::kBuffer, C::kFloat, kBlock, QUADRA_TEXT("${ints*2+one:vec4,float,ivec4,int}"),
-     "$t_data[$i]", "$t_data[$i] = $v", "$row + (X)", "P"},
+     "$t_data[$i]", QUADRA_TEXT("$t_data[$i] = $v"), "$row + (X)", "P"},
     {P::kF32, M::kBuffer, C::kHalf, kBlock, "uvec2",
      QUADRA_TEXT("vec4(unpackHalf2x16($t_data[$i].x), unpackHalf2x16($t_data[$i].y))"),
      QUADRA_TEXT("$t_data[$i] = uvec2(packHalf2x16($v.xy), packHalf2x16($v.zw))"), "$row + (X)",
@@ -71,10 +72,10 @@ const NumberFormat kGles[] = {
      QUADRA_TEXT("bitfieldExtract(imageLoad($t_data, (I) >> 2).x, ((I) & 3) * 8, 8)")},
     {P::kF32, M::kTexelRow, C::kUInt8, kRow, kFloats,
      QUADRA_TEXT("((imageLoad($t_data, (I) >> 2).x >> (((I) & 3) * 8)) & 255)")},
-    {P::kF32, M::kImage, C::kFloat, kGlImage, kFloats, kReadTexel, "imageStore($t_data, $i, $v)",
-     "ivec2($pixel)", "(P)"},
+    {P::kF32, M::kImage, C::kFloat, kGlImage, kFloats, kReadTexel,
+     QUADRA_TEXT("imageStore($t_data, $i, $v)"), QUADRA_TEXT("ivec2($pixel)"), "(P)"},
     {P::kF32, M::kImage, C::kHalf, kGlImage, "rgba16f", kReadTexel,
-     QUADRA_TEXT("imageStore($t_data, $i, half_rounded($v))"), "ivec2($pixel)", "(P)"},
+     QUADRA_TEXT("imageStore($t_data, $i, half_rounded($v))"), QUADRA_TEXT("ivec2($pixel)"), "(P)"},
 };
 
 }  // namespace

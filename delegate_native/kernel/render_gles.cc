@@ -1,3 +1,4 @@
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/renderer.h"
 #include "delegate_native/kernel/text.h"
 
@@ -33,7 +34,7 @@ class GlesRenderer : public Renderer {
 
   void DeclareNumber(const std::string& name, bool is_float) override {
     for (std::string* to : {&numbers_, &locals_}) {
-      Text text(to == &numbers_ ? "highp ${floats:int,float} in_$name; "
+      Text text(to == &numbers_ ? QUADRA_TEXT("highp ${floats:int,float} in_$name; ")
                                 : QUADRA_TEXT("highp ${floats:int,float} $name = in_$name;\n"));
       *to += text.Set("floats", is_float).Set("name", name).str();
     }
@@ -42,7 +43,7 @@ class GlesRenderer : public Renderer {
   std::string Assemble(const std::string&) override {
     std::string shared;
     for (const SharedArg& s : desc_.shared) {
-      Text text("shared $type $name[$count];\n");
+      Text text(QUADRA_TEXT("shared $type $name[$count];\n"));
       shared += text.Set("type", s.type).Set("name", s.name).Set("count", s.count).str();
     }
     Text text(kKernel);

@@ -1,5 +1,6 @@
 #include "delegate_native/kernel/render_opencl.h"
 
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 
 namespace quadra {
@@ -24,7 +25,7 @@ void OpenClRenderer::DeclareNumber(const std::string& name, bool is_float) {
 std::string OpenClRenderer::Assemble(const std::string& entry) {
   std::string shared;
   for (const SharedArg& s : desc_.shared) {
-    Text text("__local $type $name[$count];\n");
+    Text text(QUADRA_TEXT("__local $type $name[$count];\n"));
     shared += text.Set("type", s.type).Set("name", s.name).Set("count", s.count).str();
   }
   Text text(kKernel);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 
 namespace quadra {
@@ -221,8 +222,11 @@ void Renderer::DeclareInt(const std::string& name, int value) {
 
 void Renderer::Define(const std::string& name, const char* macro, const std::string& text) {
   const std::string named = Text(macro).Set("t", name);
-  macros_ +=
-      Text("#define $macro $text\n").Set("macro", named).Set("text", text).Set("t", name).str();
+  macros_ += Text(QUADRA_TEXT("#define $macro $text\n"))
+                 .Set("macro", named)
+                 .Set("text", text)
+                 .Set("t", name)
+                 .str();
   undefs_ += "#undef " + named.substr(0, named.find('(')) + "\n";
 }
 

@@ -11,7 +11,7 @@ namespace {
 // Finishes the sum of the grid's column `x` and slice o + `slice`.
 std::string WriteSum(const QuadTile& t, const char* sum, const char* x, const char* slice,
                      bool scattered, const Part& part) {
-  Text text("${add}write_${half:,medium_}dst($bounded, $place);");
+  Text text(QUADRA_TEXT("${add}write_${half:,medium_}dst($bounded, $place);"));
   text.Set("half", t.stores_half);
   text.Set("add", part.before >= 0 ? "$sum += read_before($place); " : "");
   text.Set("bounded",

@@ -7,6 +7,7 @@
 
 #include "delegate_native/base/lean/sorted.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
@@ -138,7 +139,8 @@ std::string StripRow(const Strip& strip) {
     for (int i = 0; i < strip.pixels; ++i) {
       for (int k = 0; k < strip.taps; ++k) {
         if (strip.Column(i, k) != c) continue;
-        text += Text("$sum$i += v * w$k;\n").Set("sum", sum).Set("i", i).Set("k", k).str();
+        text +=
+            Text(QUADRA_TEXT("$sum$i += v * w$k;\n")).Set("sum", sum).Set("i", i).Set("k", k).str();
       }
     }
   }

@@ -153,7 +153,7 @@ Status BestKernels(const KernelContext& context, const Graph& graph, const Node&
 extern const Op kDecodeBoxesOp;
 const Op kDecodeBoxesOp = {
     .name = "decode_boxes",
-    .custom = "TFLite_Detection_PostProcess",
+    .custom = QUADRA_TEXT("TFLite_Detection_PostProcess"),
     .attributes = QUADRA_TEXT("scales"),
     .import = Import,
     .shape = InferBoxes,

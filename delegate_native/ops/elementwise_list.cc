@@ -310,14 +310,14 @@ const Op kElementwiseOps[] = {
     Known([](int64_t a, int64_t b) { return std::min(a, b); },
           Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered, QUADRA_TEXT("smaller($a, $b)"),
               QUADRA_TEXT("choose(is_less($a, $b), $a, $b)"))),
-    Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, "power($a, $b)",
+    Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, QUADRA_TEXT("power($a, $b)"),
         QUADRA_TEXT("int_power($a, $b)")),
-    Row("squared_difference", kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
+    Row(QUADRA_TEXT("squared_difference"), kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
         QUADRA_TEXT("($a - $b) * ($a - $b)")),
-    Known(FloorDiv, Jumping(Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
+    Known(FloorDiv, Jumping(Row(QUADRA_TEXT("floor_div"), kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
                                 QUADRA_TEXT("floor_quotient($a, $b)"),
                                 QUADRA_TEXT("int_floor_div($a, $b)")))),
-    Jumping(Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers,
+    Jumping(Row(QUADRA_TEXT("floor_mod"), kTfLiteBuiltinFloorMod, 2, 2, kNumbers,
                 QUADRA_TEXT("floor_mod($a, $b)"),
                 QUADRA_TEXT("($a - $b * int_floor_div($a, $b))"))),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
@@ -331,12 +331,12 @@ const Op kElementwiseOps[] = {
     Comparison("less_equal", kTfLiteBuiltinLessEqual, QUADRA_TEXT("is_at_most($a, $b)")),
     Comparison("greater", kTfLiteBuiltinGreater, QUADRA_TEXT("is_less($b, $a)")),
     Comparison("greater_equal", kTfLiteBuiltinGreaterEqual, QUADRA_TEXT("is_at_most($b, $a)")),
-    Row("logical_and", kTfLiteBuiltinLogicalAnd, 1, 2, kBools, "$a & $b"),
-    Row("logical_or", kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b"),
-    Row("logical_not", kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a"),
-    Row("bitwise_xor", kTfLiteBuiltinBitwiseXor, 1, 2, kInts | kNarrowInts, "$a ^ $b"),
+    Row(QUADRA_TEXT("logical_and"), kTfLiteBuiltinLogicalAnd, 1, 2, kBools, "$a & $b"),
+    Row(QUADRA_TEXT("logical_or"), kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b"),
+    Row(QUADRA_TEXT("logical_not"), kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a"),
+    Row(QUADRA_TEXT("bitwise_xor"), kTfLiteBuiltinBitwiseXor, 1, 2, kInts | kNarrowInts, "$a ^ $b"),
     With(ImportRightShift, QUADRA_TEXT("most"),
-         Row("right_shift", kTfLiteBuiltinRightShift, 1, 2, kInts | kNarrowInts,
+         Row(QUADRA_TEXT("right_shift"), kTfLiteBuiltinRightShift, 1, 2, kInts | kNarrowInts,
              QUADRA_TEXT("$a >> min(max($b, ivec4(0)), to_int(vec4($most)))"))),
     {.name = "select",
      .builtins = {kTfLiteBuiltinSelect, kTfLiteBuiltinSelectV2, -1},
@@ -348,18 +348,19 @@ const Op kElementwiseOps[] = {
      .result = Result::kLikeSecond,
      .max_rank = kMostRank},
 
-    Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, "magnitude($a)", "max($a, -$a)"),
+    Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, QUADRA_TEXT("magnitude($a)"),
+        QUADRA_TEXT("max($a, -$a)")),
     Jumping(Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)")),
-    Unary("cos", kTfLiteBuiltinCos, 2, "cosine($a)"),
+    Unary("cos", kTfLiteBuiltinCos, 2, QUADRA_TEXT("cosine($a)")),
     Unary("elu", kTfLiteBuiltinElu, 1,
           QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), exp_less_one($a), $a)")),
     Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)"),
-    Jumping(Unary("floor", kTfLiteBuiltinFloor, 1, "floor($a)")),
+    Jumping(Unary("floor", kTfLiteBuiltinFloor, 1, QUADRA_TEXT("floor($a)"))),
     // Far below 0 the second factor is 0, as on the CPU.
     With(ImportGelu, "",
          Unary("gelu", kTfLiteBuiltinGelu, 2, QUADRA_TEXT("vec4(0.5f) * $a * one_and_erf($a)")),
          sizeof(TfLiteGeluParams)),
-    Unary("gelu_tanh", kNone, 0,
+    Unary(QUADRA_TEXT("gelu_tanh"), kNone, 0,
           QUADRA_TEXT(
               "vec4(0.5f) * $a * (vec4(1.0f) + tanh(bounded(vec4(0.7978845608f) * $a * (vec4(1.0f) "
               "+ vec4(0.044715f) * $a * $a), -10.0f, 10.0f)))")),
@@ -367,7 +368,7 @@ const Op kElementwiseOps[] = {
         "hard_swish", kTfLiteBuiltinHardSwish, 1,
         QUADRA_TEXT("$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)")),
     With(ImportLeakyRelu, QUADRA_TEXT("alpha"),
-         Unary("leaky_relu", kTfLiteBuiltinLeakyRelu, 2,
+         Unary(QUADRA_TEXT("leaky_relu"), kTfLiteBuiltinLeakyRelu, 2,
                QUADRA_TEXT("above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),
          sizeof(TfLiteLeakyReluParams)),
     Unary("log", kTfLiteBuiltinLog, 2, "log($a)"),
@@ -398,22 +399,23 @@ const Op kElementwiseOps[] = {
     Unary("silu", kNone, 0, QUADRA_TEXT("$a / (vec4(1.0f) + exp(-$a))")),
     Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)"),
     Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
-    Row("zeros_like", kTfLiteBuiltinZerosLike, 1, 1, kAllElements, "vec4(0.0f)", "ivec4(0)"),
+    Row(QUADRA_TEXT("zeros_like"), kTfLiteBuiltinZerosLike, 1, 1, kAllElements,
+        QUADRA_TEXT("vec4(0.0f)"), "ivec4(0)"),
     Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
     // Beyond 10 the result is 1 in float32, and some drivers overflow there.
     Unary("tanh", kTfLiteBuiltinTanh, 3, QUADRA_TEXT("tanh(bounded($a, -10.0f, 10.0f))")),
     // Halfway between two steps the result depends on the product's last bit, so the product is the
     // CPU's: no compiler can join it with the addition through `below`.
     With(ImportFakeQuant, QUADRA_TEXT("low scale inverse steps"),
-         Unary("fake_quant", kTfLiteBuiltinFakeQuant, 2,
+         Unary(QUADRA_TEXT("fake_quant"), kTfLiteBuiltinFakeQuant, 2,
                QUADRA_TEXT(
                    "floor(below(larger($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps))"
                    " + vec4(0.5f)) * vec4($scale) + vec4($low)")),
          sizeof(TfLiteFakeQuantParams)),
 
     With(ImportCast, "",
-         Makes(Result::kDeclared,
-               Row("to_float", kTfLiteBuiltinCast, 7, 1, kAllElements, "$a", "to_float($a)"))),
+         Makes(Result::kDeclared, Row("to_float", kTfLiteBuiltinCast, 7, 1, kAllElements, "$a",
+                                      QUADRA_TEXT("to_float($a)")))),
     // As the CPU: the nearest end for what is beyond an integer's ends, the upper one for NaN.
     Known([](int64_t a, int64_t) { return a; },
           Makes(Result::kDeclared,
@@ -440,32 +442,32 @@ const Op kElementwiseOps[] = {
                           "ivec4(32767))"),
               "$a << 16 >> 16")),
     // For numbers of 64 bits, as a lower word and an upper one (passes/split_int64.cc).
-    Row("upper_word", kNone, 0, 1, kInts, "$a >> 31"),
-    Row("nearest_int", kNone, 0, 2, kInts,
+    Row(QUADRA_TEXT("upper_word"), kNone, 0, 1, kInts, "$a >> 31"),
+    Row(QUADRA_TEXT("nearest_int"), kNone, 0, 2, kInts,
         QUADRA_TEXT("choose(is_equal($b, $a >> 31), $a, ($b >> 31) ^ ivec4(2147483647))")),
-    Comparison("unsigned_less", kNone,
+    Comparison(QUADRA_TEXT("unsigned_less"), kNone,
                QUADRA_TEXT("is_less($a ^ ivec4(-2147483647 - 1), $b ^ ivec4(-2147483647 - 1))")),
     Makes(
         Result::kDeclared,
-        Row("float_of_words", kNone, 0, 2, kInts,
+        Row(QUADRA_TEXT("float_of_words"), kNone, 0, 2, kInts,
             QUADRA_TEXT("(to_float($b) + to_float(is_less($a, ivec4(0)))) * vec4(4294967296.0f) + "
                         "to_float($a)"))),
     // Below 2^31 they are those of the int; beyond, floats are even, and all steps are exact. From
     // 2^63 on, and for NaN, it is the largest number, as on the CPU.
     Makes(Result::kDeclared,
-          Row("upper_of_float", kNone, 0, 1, kFloats,
+          Row(QUADRA_TEXT("upper_of_float"), kNone, 0, 1, kFloats,
               QUADRA_TEXT("choose(is_less(magnitude($a), vec4(2147483648.0f)), to_int($a) >> 31, "
                           "choose(is_less($a, vec4(9223372036854775808.0f)), to_int(max(floor($a * "
                           "vec4(2.3283064365386963e-10f)), vec4(-2147483648.0f))), "
                           "ivec4(2147483647)))"))),
     Makes(Result::kDeclared,
-          Row("lower_of_float", kNone, 0, 1, kFloats,
+          Row(QUADRA_TEXT("lower_of_float"), kNone, 0, 1, kFloats,
               QUADRA_TEXT("choose(is_less(magnitude($a), vec4(2147483648.0f)), to_int($a), "
                           "choose(is_less($a, vec4(9223372036854775808.0f)), "
                           "to_int($a * vec4(0.5f) - floor($a * vec4(2.3283064365386963e-10f)) * "
                           "vec4(2147483648.0f)) << 1, ivec4(-1)))"))),
     With(ImportQuantize, QUADRA_TEXT("scale inverse low high"),
-         Unary("requantize", kTfLiteBuiltinQuantize, 3,
+         Unary(QUADRA_TEXT("requantize"), kTfLiteBuiltinQuantize, 3,
                QUADRA_TEXT("requantize($a, $inverse, $scale, $low, $high)"))),
     // From floats that the integers stand for, and to them.
     Makes(
@@ -478,7 +480,7 @@ const Op kElementwiseOps[] = {
                     "to_int(requantize($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))")))),
     With(ImportDequantize, QUADRA_TEXT("scale zero"),
          Makes(Result::kDeclared,
-               Row("dequantize", kTfLiteBuiltinDequantize, 9, 1, kNarrowInts, "$a",
+               Row(QUADRA_TEXT("dequantize"), kTfLiteBuiltinDequantize, 9, 1, kNarrowInts, "$a",
                    QUADRA_TEXT("(to_float($a) - vec4($zero)) * vec4($scale)")))),
 };
 const size_t kElementwiseOpCount = sizeof(kElementwiseOps) / sizeof(kElementwiseOps[0]);

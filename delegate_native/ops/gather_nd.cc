@@ -2,6 +2,7 @@
 // put into zeros, and added where they meet. An index that is out of range is taken for the
 // nearest; the CPU fails there.
 #include "delegate_native/base/status.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
@@ -112,7 +113,7 @@ write_dst(v, x, y, s);
 std::string Joined(int axes) {
   std::string place = "0";
   for (int i = 0; i < axes; ++i) {
-    place = Text("($place) * size_$i + at_$i").Set("place", place).Set("i", i);
+    place = Text(QUADRA_TEXT("($place) * size_$i + at_$i")).Set("place", place).Set("i", i);
   }
   return place;
 }

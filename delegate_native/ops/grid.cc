@@ -105,7 +105,8 @@ void LoopOverResults(const KernelContext& context, const Shape& out, const char*
 
 void LoopOverSlices(const KernelContext& context, const Shape& out, int count, const char* row,
                     const char* pixel, KernelDesc* desc) {
-  const std::string depth = Text("(dst_s * dst_b + ${count-1}) / $count").Set("count", count);
+  const std::string depth =
+      Text(QUADRA_TEXT("(dst_s * dst_b + ${count-1}) / $count")).Set("count", count);
   Loops loops;
   if (count > 1) loops.limits[2] = depth.c_str();
   loops.row = row;

@@ -229,7 +229,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kLandmarksToMatrixOp;
 const Op kLandmarksToMatrixOp = {
     .name = "landmarks_to_matrix",
-    .custom = "Landmarks2TransformMatrix",
+    .custom = QUADRA_TEXT("Landmarks2TransformMatrix"),
     .max_version = 2,
     .attributes = QUADRA_TEXT("size eyes scale target subset"),
     .import = ImportMatrix,
@@ -240,7 +240,7 @@ const Op kLandmarksToMatrixOp = {
 extern const Op kTransformTensorOp;
 const Op kTransformTensorOp = {
     .name = "transform_tensor",
-    .custom = "TransformTensorBilinear",
+    .custom = QUADRA_TEXT("TransformTensorBilinear"),
     .max_version = 2,
     .attributes = QUADRA_TEXT("size"),
     .import = ImportCut,
@@ -251,7 +251,7 @@ const Op kTransformTensorOp = {
 extern const Op kTransformLandmarksOp;
 const Op kTransformLandmarksOp = {
     .name = "transform_landmarks",
-    .custom = "TransformLandmarks",
+    .custom = QUADRA_TEXT("TransformLandmarks"),
     .max_version = 2,
     .import = ImportMoved,
     .shape = InferMoved,

@@ -212,7 +212,7 @@ Status KernelsAt(const KernelContext& context, const Graph& graph, const Node& n
 extern const Op kMaxPoolPlaceOp;
 const Op kMaxPoolPlaceOp = {
     .name = "max_pool_place",
-    .custom = "MaxPoolingWithArgmax2D",
+    .custom = QUADRA_TEXT("MaxPoolingWithArgmax2D"),
     .attributes = QUADRA_TEXT("filter stride padding"),
     .import = Import,
     .shape = InferPool,
@@ -232,7 +232,7 @@ const Op kMaxUnpool2dOp = {
 extern const Op kMaxUnpoolAtOp;
 const Op kMaxUnpoolAtOp = {
     .name = "max_unpool_at",
-    .custom = "LiteRtMaxUnpooling2D",
+    .custom = QUADRA_TEXT("LiteRtMaxUnpooling2D"),
     .attributes = QUADRA_TEXT("filter stride padding"),
     .import = ImportUnpoolAt,
     .shape = InferShapeAt,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/combination.h"
@@ -30,8 +31,8 @@ constexpr Combining kCombining[] = {
     {"put", "v = u;", nullptr, "v"},
     {"add", "v += u;", nullptr, "num4(0)"},
     {"mul", "v *= u;", nullptr, "num4(1)"},
-    {"max", "v = larger(u, v);", "v = max(v, u);", "v"},
-    {"min", "v = smaller(u, v);", "v = min(v, u);", "v"},
+    {"max", QUADRA_TEXT("v = larger(u, v);"), QUADRA_TEXT("v = max(v, u);"), "v"},
+    {"min", QUADRA_TEXT("v = smaller(u, v);"), QUADRA_TEXT("v = min(v, u);"), "v"},
 };
 
 // Axes that a list of the parameters names: each once, below `end`, and `sorted` perhaps.

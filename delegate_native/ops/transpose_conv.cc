@@ -210,7 +210,7 @@ const Op kTransposeConvOp = {
 extern const Op kTransposeConvBiasOp;
 const Op kTransposeConvBiasOp = {
     .name = "transpose_conv_bias",
-    .custom = "Convolution2DTransposeBias",
+    .custom = QUADRA_TEXT("Convolution2DTransposeBias"),
     .import = ImportCustom,
 };
 

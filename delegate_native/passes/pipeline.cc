@@ -1,6 +1,7 @@
 #include "delegate_native/passes/pipeline.h"
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/passes/passes.h"
 
 namespace quadra {
@@ -16,25 +17,26 @@ int Any(Graph* graph, const Fits&) {
 
 const std::vector<Pass>& Pipeline() {
   static const std::vector<Pass>& passes = *new std::vector<Pass>{
-      {"remove_unread", Any<RemoveUnread>},
-      {"merge_equal_nodes", Any<MergeEqualNodes>},
-      {"remove_redundant_rounding", Any<RemoveRedundantRounding>},
-      {"split_conv_of_concat", Any<SplitConvOfConcat>},
-      {"remove_identity", Any<RemoveIdentity>},
-      {"merge_reshapes", Any<MergeReshapes>},
-      {"fuse_silu", Any<FuseSilu>},
-      {"fuse_norm", FuseNorm},
-      {"fuse_rope", FuseRope},
-      {"fuse_attention", FuseAttention},
-      {"remove_output_reshape", Any<RemoveOutputReshape>},
-      {"fold_padding", Any<FoldPadding>},
-      {"split_pixel_depthwise", Any<SplitPixelDepthwise>},
-      {"fold_mul_into_weights", Any<FoldMulIntoWeights>},
-      {"fold_add_into_bias", Any<FoldAddIntoBias>},
-      {"fold_mul_into_weights", Any<FoldMulIntoWeights>},  // factors that a term stood before
-      {"move_resize_after_conv", Any<MoveResizeAfterConv>},
-      {"merge_channel_padding", Any<MergeChannelPadding>},
-      {"merge_elementwise", MergeElementwise},
+      {QUADRA_TEXT("remove_unread"), Any<RemoveUnread>},
+      {QUADRA_TEXT("merge_equal_nodes"), Any<MergeEqualNodes>},
+      {QUADRA_TEXT("remove_redundant_rounding"), Any<RemoveRedundantRounding>},
+      {QUADRA_TEXT("split_conv_of_concat"), Any<SplitConvOfConcat>},
+      {QUADRA_TEXT("remove_identity"), Any<RemoveIdentity>},
+      {QUADRA_TEXT("merge_reshapes"), Any<MergeReshapes>},
+      {QUADRA_TEXT("fuse_silu"), Any<FuseSilu>},
+      {QUADRA_TEXT("fuse_norm"), FuseNorm},
+      {QUADRA_TEXT("fuse_rope"), FuseRope},
+      {QUADRA_TEXT("fuse_attention"), FuseAttention},
+      {QUADRA_TEXT("remove_output_reshape"), Any<RemoveOutputReshape>},
+      {QUADRA_TEXT("fold_padding"), Any<FoldPadding>},
+      {QUADRA_TEXT("split_pixel_depthwise"), Any<SplitPixelDepthwise>},
+      {QUADRA_TEXT("fold_mul_into_weights"), Any<FoldMulIntoWeights>},
+      {QUADRA_TEXT("fold_add_into_bias"), Any<FoldAddIntoBias>},
+      {QUADRA_TEXT("fold_mul_into_weights"),
+       Any<FoldMulIntoWeights>},  // factors that a term stood before
+      {QUADRA_TEXT("move_resize_after_conv"), Any<MoveResizeAfterConv>},
+      {QUADRA_TEXT("merge_channel_padding"), Any<MergeChannelPadding>},
+      {QUADRA_TEXT("merge_elementwise"), MergeElementwise},
   };
   return passes;
 }

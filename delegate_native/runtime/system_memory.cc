@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "delegate_native/base/functions.h"
+#include "delegate_native/base/names.h"
 
 namespace quadra {
 namespace {
@@ -23,8 +24,8 @@ struct Description {  // AHardwareBuffer_Desc
   uint64_t reserved1;
 };
 
-constexpr char kNames[] =
-    "AHardwareBuffer_acquire\0AHardwareBuffer_release\0AHardwareBuffer_describe\0";
+constexpr const char* kNames =
+    QUADRA_NAMES("AHardwareBuffer_acquire\nAHardwareBuffer_release\nAHardwareBuffer_describe\n");
 
 int FdOf(void* handle) { return static_cast<int>(reinterpret_cast<intptr_t>(handle)); }
 

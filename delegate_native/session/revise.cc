@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "delegate_native/base/shape.h"
+#include "delegate_native/base/texts.h"
 #include "delegate_native/plan/dispatch_group.h"
 
 namespace quadra {
@@ -110,9 +111,9 @@ struct Row {
   bool (*apply)(const Refused& refused, Revision* next);
 };
 constexpr Row kRows[] = {
-    {"images elsewhere", MoveImages}, {"smaller groups", ShrinkGroups},
-    {"no shared sums", StopSharing},  {"smaller limit", LimitGroups},
-    {"no half arithmetic", StopHalf},
+    {QUADRA_TEXT("images elsewhere"), MoveImages}, {QUADRA_TEXT("smaller groups"), ShrinkGroups},
+    {QUADRA_TEXT("no shared sums"), StopSharing},  {QUADRA_TEXT("smaller limit"), LimitGroups},
+    {QUADRA_TEXT("no half arithmetic"), StopHalf},
 };
 
 }  // namespace

@@ -188,5 +188,5 @@ def test_the_library_uses_no_iostreams_and_no_exceptions():
 
 def test_every_pass_is_described():
     rows = re.findall(r"^\| `(\w+)` \|", (settings.ROOT / "docs" / "passes.md").read_text(), re.MULTILINE)
-    passes = re.findall(r'^ +\{"(\w+)", ', (NATIVE / "passes" / "pipeline.cc").read_text(), re.MULTILINE)
+    passes = re.findall(r'^ +\{QUADRA_TEXT\("(\w+)"\),', (NATIVE / "passes" / "pipeline.cc").read_text(), re.MULTILINE)
     assert rows == list(dict.fromkeys(passes))

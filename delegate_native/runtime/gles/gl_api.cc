@@ -7,6 +7,7 @@
 
 #include "delegate_native/base/functions.h"
 #include "delegate_native/base/log.h"
+#include "delegate_native/base/names.h"
 
 namespace quadra {
 namespace {
@@ -15,14 +16,15 @@ const char* const kEglLibraries[] = {"libEGL.so", "libEGL.so.1"};
 // For drivers whose eglGetProcAddress knows extensions only.
 const char* const kGlLibraries[] = {"libGLESv3.so", "libGLESv2.so", "libGLESv2.so.2"};
 
-#define QUADRA_EGL_NAME(name) "egl" #name "\0"
-constexpr char kEglNames[] = QUADRA_EGL_FUNCTIONS(QUADRA_EGL_NAME);
+#define QUADRA_EGL_NAME(name) "egl" #name "\n"
+constexpr const char* kEglNames = QUADRA_NAMES(QUADRA_EGL_FUNCTIONS(QUADRA_EGL_NAME));
 #undef QUADRA_EGL_NAME
-#define QUADRA_EGL_EXTENSION_NAME(name, type) "egl" #name "\0"
-constexpr char kEglExtensionNames[] = QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION_NAME);
+#define QUADRA_EGL_EXTENSION_NAME(name, type) "egl" #name "\n"
+constexpr const char* kEglExtensionNames =
+    QUADRA_NAMES(QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION_NAME));
 #undef QUADRA_EGL_EXTENSION_NAME
-#define QUADRA_GL_NAME(name) "gl" #name "\0"
-constexpr char kGlNames[] = QUADRA_GL_FUNCTIONS(QUADRA_GL_NAME);
+#define QUADRA_GL_NAME(name) "gl" #name "\n"
+constexpr const char* kGlNames = QUADRA_NAMES(QUADRA_GL_FUNCTIONS(QUADRA_GL_NAME));
 #undef QUADRA_GL_NAME
 
 template <typename Function, typename Symbol>
@@ -98,17 +100,14 @@ bool HasWord(const char* words, const char* word) {
 }
 
 Status EglFailed(const EglApi& egl, const char* tried) {
-  static const char* const kNames[] = {
-      "EGL_SUCCESS",       "EGL_NOT_INITIALIZED",     "EGL_BAD_ACCESS",
-      "EGL_BAD_ALLOC",     "EGL_BAD_ATTRIBUTE",       "EGL_BAD_CONFIG",
-      "EGL_BAD_CONTEXT",   "EGL_BAD_CURRENT_SURFACE", "EGL_BAD_DISPLAY",
-      "EGL_BAD_MATCH",     "EGL_BAD_NATIVE_PIXMAP",   "EGL_BAD_NATIVE_WINDOW",
-      "EGL_BAD_PARAMETER", "EGL_BAD_SURFACE",         "EGL_CONTEXT_LOST"};
+  constexpr const char* kErrors = QUADRA_NAMES(
+      "EGL_SUCCESS\nEGL_NOT_INITIALIZED\nEGL_BAD_ACCESS\nEGL_BAD_ALLOC\nEGL_BAD_ATTRIBUTE\n"
+      "EGL_BAD_CONFIG\nEGL_BAD_CONTEXT\nEGL_BAD_CURRENT_SURFACE\nEGL_BAD_DISPLAY\nEGL_BAD_MATCH\n"
+      "EGL_BAD_NATIVE_PIXMAP\nEGL_BAD_NATIVE_WINDOW\nEGL_BAD_PARAMETER\nEGL_BAD_SURFACE\n"
+      "EGL_CONTEXT_LOST\n");
   const EGLint code = egl.GetError();
-  const EGLint index = code - EGL_SUCCESS;
-  if (index >= 0 && index < static_cast<EGLint>(sizeof(kNames) / sizeof(kNames[0]))) {
-    return DeviceFailed("%s: %s", tried, kNames[index]);
-  }
+  const std::string name = NameAt(kErrors, code - EGL_SUCCESS);
+  if (!name.empty()) return DeviceFailed("%s: %s", tried, name.c_str());
   return DeviceFailed("%s: EGL error 0x%x", tried, static_cast<unsigned>(code));
 }
 

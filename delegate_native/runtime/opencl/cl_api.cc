@@ -6,6 +6,7 @@
 
 #include "delegate_native/base/functions.h"
 #include "delegate_native/base/log.h"
+#include "delegate_native/base/names.h"
 
 namespace quadra {
 namespace {
@@ -35,11 +36,12 @@ const char* const kLibraries[] = {
 #endif
 };
 
-#define QUADRA_CL_NAME(name) "cl" #name "\0"
-constexpr char kNames[] = QUADRA_CL_FUNCTIONS(QUADRA_CL_NAME);
+#define QUADRA_CL_NAME(name) "cl" #name "\n"
+constexpr const char* kNames = QUADRA_NAMES(QUADRA_CL_FUNCTIONS(QUADRA_CL_NAME));
 #undef QUADRA_CL_NAME
-constexpr char kOptional[] =
-    "clCreateBufferWithProperties\0clGetExtensionFunctionAddressForPlatform\0";
+constexpr const char* kOptional = QUADRA_NAMES(
+    "clCreateBufferWithProperties\n"
+    "clGetExtensionFunctionAddressForPlatform\n");
 
 using Lookup = void* (*)(const char* name);
 

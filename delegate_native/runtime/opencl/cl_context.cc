@@ -7,14 +7,16 @@
 #include "delegate_native/base/functions.h"
 #include "delegate_native/base/lean/clock.h"
 #include "delegate_native/base/log.h"
+#include "delegate_native/base/names.h"
 #include "delegate_native/runtime/opencl/cl_host_device.h"
 
 namespace quadra {
 namespace {
 
-constexpr char kExtensions[] =
-    "clEnqueueAcquireExternalMemObjectsKHR\0clEnqueueReleaseExternalMemObjectsKHR\0"
-    "clImportMemoryARM\0";
+constexpr const char* kExtensions = QUADRA_NAMES(
+    "clEnqueueAcquireExternalMemObjectsKHR\n"
+    "clEnqueueReleaseExternalMemObjectsKHR\n"
+    "clImportMemoryARM\n");
 
 std::string DeviceText(const ClApi& cl, cl_device_id device, cl_device_info what) {
   size_t size = 0;

@@ -199,7 +199,7 @@ def test_names_and_paths_go(tmp_path):
 def test_a_target_has_the_facts_of_the_device_and_new_decisions():
     source = (settings.ROOT / "delegate_native/device/gpu_info.cc").read_text()
     body = source.split("void VisitDecisions(")[1].split("\n}")[0]
-    assert tuple(re.findall(r'v->\w+\("(\w+)"', body)) == mends.DECISIONS
+    assert tuple(re.findall(r'v->\w+\((?:QUADRA_TEXT\()?"(\w+)"', body)) == mends.DECISIONS
     facts = {"vendor": "arm", "storage": "image2d", "one_program": True, "quirks": {"a": True}, "max_groups": [1, 2, 3]}
     made = mends.target(facts, "buffer", {"quirks": {"b": True}, "separate_buffers": True})
     assert made == {

@@ -147,7 +147,9 @@ def test_the_same_seed_makes_the_same_cases(fuzzer, fake, monkeypatch):
 def test_the_options_and_keys_that_are_mutated_are_those_that_there_are():
     table = (NATIVE / "delegate" / "options.def").read_text()
     assert sorted(option_fuzzer.OPTIONS) == sorted(re.findall(r"^QUADRA_OPTION\((\w+)", table, re.MULTILINE))
-    read = re.findall(r'(?:v->|reader\.)(\w+)\("(\w+)"', (NATIVE / "device" / "gpu_info.cc").read_text())
+    read = re.findall(
+        r'(?:v->|reader\.)(\w+)\((?:QUADRA_TEXT\()?"(\w+)"', (NATIVE / "device" / "gpu_info.cc").read_text()
+    )
     mutated = {
         *option_fuzzer.NUMBERS,
         *option_fuzzer.LISTS,
@@ -157,7 +159,7 @@ def test_the_options_and_keys_that_are_mutated_are_those_that_there_are():
     }
     assert mutated == {key for _, key in read}
     quirks = (NATIVE / "device" / "quirks.cc").read_text()
-    assert list(option_fuzzer.QUIRKS) == re.findall(r'^ +\{"(\w+)",', quirks, re.MULTILINE)
+    assert list(option_fuzzer.QUIRKS) == re.findall(r'^ +\{QUADRA_TEXT\("(\w+)"\),', quirks, re.MULTILINE)
 
 
 # --- what counts
