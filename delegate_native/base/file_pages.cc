@@ -20,25 +20,47 @@ bool IsOfFile(uint64_t entry) {
   return !is_swapped && (!is_present || is_file);
 }
 
+// The kernel's entries for some pages, piece by piece.
+class PageTable {
+ public:
+  static constexpr size_t kMost = 256;
+
+  PageTable() : file_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+  ~PageTable() {
+    if (file_ >= 0) close(file_);
+  }
+  PageTable(const PageTable&) = delete;
+  PageTable& operator=(const PageTable&) = delete;
+
+  // Those of the pages from the number `at` on.
+  bool Read(size_t at, size_t count, uint64_t* entries) const {
+    constexpr size_t kEntry = sizeof(*entries);
+    return file_ >= 0 && pread(file_, entries, count * kEntry, static_cast<off_t>(at * kEntry)) ==
+                             static_cast<ssize_t>(count * kEntry);
+  }
+
+ private:
+  const int file_;
+};
+
+size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
 }  // namespace
 
 // Some of a mapping's pages may be a file's and others written to: only the kernel's table of pages
 // tells, not its list of mappings. Where it cannot be read nothing is given back.
 void GiveFilePagesBack(const void* data, size_t size) {
   if (size < kLeastBytes) return;
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t page = PageSize();
   const auto begin = reinterpret_cast<uintptr_t>(data);
   size_t at = (begin + page - 1) / page;
   const size_t end = (begin + size) / page;
-  const int table = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  if (table < 0) return;
+  const PageTable table;
   auto* to = static_cast<char*>(const_cast<void*>(data)) + (at * page - begin);
-  constexpr size_t kMost = 256, kEntry = sizeof(uint64_t);
-  uint64_t entries[kMost];
+  uint64_t entries[PageTable::kMost];
   while (at < end) {
-    const size_t count = std::min(end - at, kMost);
-    const ssize_t got = pread(table, entries, count * kEntry, static_cast<off_t>(at * kEntry));
-    if (got != static_cast<ssize_t>(count * kEntry)) break;
+    const size_t count = std::min(end - at, PageTable::kMost);
+    if (!table.Read(at, count, entries)) return;
     for (size_t i = 0; i < count;) {
       const size_t first = i;
       while (i < count && IsOfFile(entries[i])) ++i;
@@ -47,7 +69,23 @@ void GiveFilePagesBack(const void* data, size_t size) {
     }
     at += count, to += count * page;
   }
-  close(table);
+}
+
+bool AreFilePages(const void* data, size_t size) {
+  const size_t page = PageSize();
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  size_t at = begin / page;
+  const size_t end = (begin + size + page - 1) / page;
+  const PageTable table;
+  uint64_t entries[PageTable::kMost];
+  while (at < end) {
+    const size_t count = std::min(end - at, PageTable::kMost);
+    if (!table.Read(at, count, entries) || !std::all_of(entries, entries + count, IsOfFile)) {
+      return false;
+    }
+    at += count;
+  }
+  return true;
 }
 
 void HashFilePages(const void* data, size_t size, ContentHash* hash) {

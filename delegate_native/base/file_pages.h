@@ -13,6 +13,10 @@ namespace quadra {
 // to in a private mapping. Nobody may write the bytes meanwhile. Few bytes are not worth the calls.
 void GiveFilePagesBack(const void* data, size_t size);
 
+// Whether each page of them is as its file has it: none is anonymous memory, or was written to
+// in a private mapping. False also where nobody tells.
+bool AreFilePages(const void* data, size_t size);
+
 // Adds them to a hash, and gives the pages back that it is done with.
 void HashFilePages(const void* data, size_t size, ContentHash* hash);
 

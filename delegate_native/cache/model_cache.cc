@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "delegate_native/base/content_hash.h"
+#include "delegate_native/base/known_hashes.h"
 #include "delegate_native/base/lean/mutex.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/base/version.h"
@@ -29,6 +30,17 @@ Status CheckPlanAndBinaries(Part plan, Part binaries) {
 
 Status CheckOnlyVerdicts(Part verdicts, Part) {
   return CheckVerdicts(verdicts.data, verdicts.size);
+}
+
+Status CheckOnlyHashes(Part hashes, Part) {
+  const bool is_whole = hashes.size % sizeof(KnownHash) == 0;
+  if (is_whole && hashes.size <= KnownHashes::kMost * sizeof(KnownHash)) return Status();
+  return Unsupported("its hashes are damaged");
+}
+
+// They do not depend on the build, but the way of hashing might.
+std::string KeyOfHashes() {
+  return TextOf("hashes of files, library %s, build %s\n", kVersion, BuildId().c_str());
 }
 
 std::string KeyFor(const std::string& content, const std::string& precision, const GpuInfo& target,
@@ -101,10 +113,11 @@ bool ModelCache::is_on() const { return !folder_.empty() && !BuildId().empty(); 
 
 std::string ModelCache::HashOfGraph(const Graph& graph) {
   ContentHash hash;
+  ConstantHashes constants;
   hash.Add(PrintNodes(graph));
   for (const Value& value : graph.values) {
     hash.Add(value.rank);
-    if (value.constant) value.constant->AddTo(&hash);
+    if (value.constant) value.constant->AddTo(&hash, &constants);
   }
   return hash.hex();
 }
@@ -187,6 +200,40 @@ Status ModelCache::SaveVerdicts(const std::string& key, Part verdicts) const {
   QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, verdicts, {}, {}));
   PruneAfter(path);
   return Status();
+}
+
+std::vector<KnownHash> ModelCache::ReadHashes() const {
+  const std::string key = KeyOfHashes();
+  std::vector<KnownHash> hashes;
+  PlanBytes file;
+  Part none;
+  if (!ReadCacheFile(PathOf(key, kHashes), key, CheckOnlyHashes, &file, &none).ok()) return hashes;
+  hashes.resize(file.size() / sizeof(KnownHash));
+  if (!hashes.empty()) memcpy(hashes.data(), file.data(), file.size());
+  return hashes;
+}
+
+void ModelCache::LoadHashes() const {
+  for (const KnownHash& hash : ReadHashes()) KnownHashes::OfProcess()->Add(hash);
+}
+
+// With what other processes have saved meanwhile. Of what two write at once one is lost, and will
+// be read again.
+void ModelCache::SaveHashes() const {
+  std::vector<KnownHash> all = ReadHashes();
+  const std::vector<KnownHash> own = KnownHashes::OfProcess()->all();
+  const auto is_own = [&own](const KnownHash& hash) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const KnownHash& one) { return one.part == hash.part; });
+  };
+  all.erase(std::remove_if(all.begin(), all.end(), is_own), all.end());
+  all.insert(all.end(), own.begin(), own.end());
+  if (all.size() > KnownHashes::kMost) all.erase(all.begin(), all.end() - KnownHashes::kMost);
+  const std::string key = KeyOfHashes();
+  const Part hashes = {reinterpret_cast<const uint8_t*>(all.data()), all.size() * sizeof(all[0])};
+  Status status = MakeFolder();
+  if (status.ok()) status = WriteCacheFile(PathOf(key, kHashes), key, hashes, {}, {});
+  if (!status.ok()) Log(2, "hashes of files: not saved: %s", status.message().c_str());
 }
 
 }  // namespace quadra

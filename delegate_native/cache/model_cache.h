@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "delegate_native/base/known_hashes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/cache/cache_file.h"
 #include "delegate_native/device/gpu_info.h"
@@ -73,8 +74,15 @@ class ModelCache {
   Status LoadVerdicts(const std::string& key, PlanBytes* file, const fb::Verdicts** verdicts) const;
   Status SaveVerdicts(const std::string& key, Part verdicts) const;
 
+  // The hashes that earlier processes found of files of models and of weights
+  // (base/known_hashes.h), in one file for all models; and those of this process. Where there is
+  // none, or it is damaged, files are read again.
+  void LoadHashes() const;
+  void SaveHashes() const;
+
  private:
   std::string PathOf(const std::string& key, const char* ending) const;
+  std::vector<KnownHash> ReadHashes() const;
   Status MakeFolder() const;
   std::string PruneAfter(const std::string& just_saved) const;
 

@@ -20,7 +20,7 @@
 
 namespace quadra {
 
-const char kEnding[] = ".quadra", kVerdicts[] = ".verdicts";
+const char kEnding[] = ".quadra", kVerdicts[] = ".verdicts", kHashes[] = ".hashes";
 
 namespace {
 
@@ -51,7 +51,7 @@ class Folder {
     const bool is_plan = EndsWith(path, kEnding);
     if (EndsWith(path, kWeights)) {
       weights_.push_back(file);
-    } else if (is_plan || EndsWith(path, kVerdicts)) {
+    } else if (is_plan || EndsWith(path, kVerdicts) || EndsWith(path, kHashes)) {
       if (is_plan) plans_.push_back(path);
       if (path != just_saved && !HeldFile::Has(path)) idle_.push_back(file);
     } else {

@@ -7,7 +7,7 @@
 
 namespace quadra {
 
-extern const char kEnding[], kVerdicts[];  // of the files of plans and of verdicts
+extern const char kEnding[], kVerdicts[], kHashes[];  // of files of plans, verdicts, hashes
 
 // Removes what was not used for longest until all files together have at most `most_bytes` (0: any
 // number), but neither `just_saved` nor what a HeldFile has. Files of weights go with the last

@@ -24,8 +24,8 @@ static_assert(sizeof(WeightsAt) == 32, "written as it lies in memory");
 std::string PathOfWeights(const std::string& plan_path, const WeightsAt& weights);
 
 // Puts the content at `to`, where pages are writable; whole pages are those of the file, mapped.
-// Not ok: the file has not what the hash says, or is not there. A process reads a file once for all
-// its plans, until the file is changed.
+// Not ok: the file has not what the hash says, or is not there. A file that some process has
+// checked is not read again, until it is changed.
 Status ReadWeights(const std::string& path, const WeightsAt& weights, uint8_t* to);
 
 // Nothing is written where the file is there and whole. Null: the device alone has the content.

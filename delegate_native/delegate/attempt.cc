@@ -10,11 +10,6 @@
 namespace quadra {
 namespace {
 
-ModelCache CacheOf(const Options& options) {
-  return ModelCache(options.serialization_dir, options.model_token,
-                    int64_t{options.cache_limit_mib} << 20);
-}
-
 class Trial {
  public:
   Trial(const Options& options, const SubgraphView& subgraph, const Gpu& gpu)
@@ -199,6 +194,11 @@ class Trial {
 size_t Attempt::nodes_on_gpu() const {
   return static_cast<size_t>(std::count_if(verdicts.begin(), verdicts.end(),
                                            [](const Verdict& verdict) { return verdict.on_gpu; }));
+}
+
+ModelCache CacheOf(const Options& options) {
+  return ModelCache(options.serialization_dir, options.model_token,
+                    int64_t{options.cache_limit_mib} << 20);
 }
 
 SessionOptions SessionOptionsFor(const Options& from, const Gpu& gpu) {

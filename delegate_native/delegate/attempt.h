@@ -35,6 +35,8 @@ struct SubgraphView {
   ConstantHashes* constants;  // of the model
 };
 
+ModelCache CacheOf(const Options& options);
+
 // For a partition without dumps.
 SessionOptions SessionOptionsFor(const Options& options, const Gpu& gpu);
 

@@ -138,6 +138,24 @@ Applied* Delegate::Begin(int subgraph) {
   return &applied_.back();
 }
 
+// For each model: another process may have saved some since.
+void Delegate::LoadHashes() {
+  const ModelCache cache = CacheOf(options_);
+  if (cache.is_on()) cache.LoadHashes();
+  known_hashes_ = KnownHashes::OfProcess()->additions();
+  hashed_before_ = KnownHashes::OfProcess()->hashed_bytes();
+}
+
+void Delegate::SaveHashes() {
+  const int64_t known = KnownHashes::OfProcess()->additions();
+  // Later a thread may hash what it is to write.
+  hashed_bytes_ = KnownHashes::OfProcess()->hashed_bytes() - hashed_before_;
+  const ModelCache cache = CacheOf(options_);
+  if (known == known_hashes_ || !cache.is_on()) return;
+  known_hashes_ = known;
+  cache.SaveHashes();
+}
+
 // An interpreter that undoes partitions and one that is gone look alike.
 void Delegate::KeepVariablesOf(const Applied& applied) {
   constexpr size_t kMost = 64;
@@ -161,6 +179,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   const int index = SubgraphOf(context);
   if (!calls_.MayRun(index)) return TakeUnrun(context);
   Applied* applied = Begin(index);
+  if (index == 0) LoadHashes();
   if (index == 0) QUADRA_RETURN_IF_ERROR(states_.Begin(context));
   if (index == 0 && HasSeveralSubgraphs(context)) calls_ = Calls(context);
   const SubgraphView subgraph{context, std::make_shared<ModelNodes>(), calls_.IsCalled(index),
@@ -179,6 +198,7 @@ Status Delegate::Apply(TfLiteContext* context) {
     if (last.status.ok()) break;
     NotePassedOver(candidate.name, last.status);
   }
+  SaveHashes();
   SayWhy(tried, &tried[best]);
   applied->best = std::move(tried[best]);
   calls_.Note(*subgraph.model, applied->best.verdicts);

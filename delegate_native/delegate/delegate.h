@@ -67,6 +67,8 @@ class Delegate {
   };
 
   Applied* Begin(int subgraph);
+  void LoadHashes();
+  void SaveHashes();
   void KeepVariablesOf(const Applied& applied);
   void LeaveVariablesOnDevice(const ModelNodes& model, Applied* applied);
   Status Open(Candidate* candidate);
@@ -88,6 +90,8 @@ class Delegate {
   std::vector<std::string> backend_notes_;  // why a backend was passed over
   Calls calls_;
   ConstantHashes constants_;
+  int64_t known_hashes_ = 0;                      // so many were added in this process before
+  int64_t hashed_before_ = 0, hashed_bytes_ = 0;  // before the model came, and since
   VariableUsers variable_users_;
   // They are of partitions that an interpreter may have undone.
   DeviceVariables kept_variables_;

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "delegate_native/base/file_pages.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/subgraph.h"
 #include "delegate_native/tflite/builtin_params.h"
@@ -176,21 +175,6 @@ void Assign(const flatbuffers::Vector<int32_t>& from, std::vector<int>* to) {
 }
 
 }  // namespace
-
-void ConstantHashes::Add(const void* data, size_t bytes, ContentHash* hash) {
-  constexpr size_t kLarge = 1 << 12;
-  if (bytes < kLarge) return hash->Add(data, bytes);
-  auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& one) {
-    return one.data == data && one.bytes == bytes;
-  });
-  if (known == known_.end()) {
-    ContentHash own;
-    HashFilePages(data, bytes, &own);
-    known = known_.insert(known_.end(), {data, bytes, own.low(), own.high()});
-  }
-  const uint64_t content[] = {known->low, known->high};
-  hash->Add(content, sizeof(content));
-}
 
 std::string HashOfModel(TfLiteContext* context, const ModelNodes& model,
                         ConstantHashes* constants) {

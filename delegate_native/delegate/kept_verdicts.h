@@ -7,28 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "delegate_native/base/content_hash.h"
+#include "delegate_native/base/known_hashes.h"
 #include "delegate_native/cache/model_cache.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
 #include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {
-
-// The hashes of a model's large constants, as its file has them: signatures share these, and each
-// backend asks.
-class ConstantHashes {
- public:
-  void Add(const void* data, size_t bytes, ContentHash* hash);
-
- private:
-  struct Known {
-    const void* data;
-    size_t bytes;
-    uint64_t low, high;
-  };
-  std::vector<Known> known_;
-};
 
 // The hash of all that verdicts and partitions are made from: nodes with their parameters, tensors,
 // and the numbers of constants; so too those of the subgraphs that composites stand for. Empty:

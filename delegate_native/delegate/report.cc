@@ -134,6 +134,7 @@ std::string Delegate::Report() const {
   json.EndArray();
   json.Key("precision").Text(NameOf(PrecisionOf(options_)));
   json.Key("target").Text(gpu.target.name);
+  json.Key("hashed_bytes").Number(hashed_bytes_);
   json.Key("device").BeginObject();
   const GpuInfo& device = gpu.backend ? gpu.backend->info() : gpu.target;
   json.Key("name").Text(device.device_name);

@@ -79,7 +79,7 @@ int64_t Constant::whole_at(size_t i) const {
   }
 }
 
-void Constant::AddTo(ContentHash* hash) const {
+void Constant::AddTo(ContentHash* hash, ConstantHashes* known) const {
   hash->Add(static_cast<int64_t>(element_));
   hash->Add(static_cast<int64_t>(stored_) * 2 + half_);
   hash->Add(scales_.scales.data(), scales_.scales.size() * sizeof(float));
@@ -88,7 +88,8 @@ void Constant::AddTo(ContentHash* hash) const {
   if (own_) return hash->Add(own_->data(), size_ * sizeof(float));
   if (!bytes_) return hash->Add(own_ints_.data(), size_ * sizeof(int32_t));
   hash->Add(static_cast<int64_t>(bits_of_each()));
-  HashFilePages(bytes_, stored_bytes(), hash);
+  if (known) known->Add(bytes_, stored_bytes(), hash);
+  else HashFilePages(bytes_, stored_bytes(), hash);
 }
 
 std::vector<int32_t> Constant::ints() const {

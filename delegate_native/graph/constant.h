@@ -13,6 +13,7 @@
 
 #include "delegate_native/base/content_hash.h"
 #include "delegate_native/base/element.h"
+#include "delegate_native/base/known_hashes.h"
 
 namespace quadra {
 
@@ -61,8 +62,8 @@ class Constant {
   std::vector<int32_t> ints() const;
   // The lower or the upper 32 bits of each of these, as an int64.
   std::vector<int32_t> words(bool upper) const;
-  // Hashes the stored bytes, without making numbers of them.
-  void AddTo(ContentHash* hash) const;
+  // Hashes the stored bytes, without making numbers of them; `known` has hashes of large ones.
+  void AddTo(ContentHash* hash, ConstantHashes* known = nullptr) const;
   // Whether ints() gives every number as it is.
   bool fits_ints() const;
 

@@ -4,7 +4,9 @@
 
 `weights`: parts of the plan that are in files of their own beside this one, named by the hash of their content, so that
 plans share them: offset and size in the plan, and that hash. `plan` is the rest, joined.
-A file of verdicts has the table Verdicts of plan/plan.fbs instead of a plan, no weights and no binaries.
+A file of verdicts has the table Verdicts of plan/plan.fbs instead of a plan, no weights and no binaries. The file of hashes
+has records of 80 bytes there: a part of a file of a model or of weights, and the hash of its content
+(delegate_native/base/known_hashes.h).
 The header: `_HEADER`, then the 128-bit hashes (low, high) of the four parts, and last the hash of all that is before it.
 """
 
@@ -20,7 +22,7 @@ from host_tools.record import flatbuffer_reader, plan_view, reading
 from host_tools.record.content_hash import content_hash
 
 MAGIC = b"QUADRAP\n"
-ENDING, VERDICTS, WEIGHTS, UNFINISHED = ".quadra", ".verdicts", ".weights", ".unfinished"
+ENDING, VERDICTS, WEIGHTS, HASHES, UNFINISHED = ".quadra", ".verdicts", ".weights", ".hashes", ".unfinished"
 MOST_BYTES = 1 << 31
 # magic, format, byte order, bytes of a pointer, bytes of the key, of the weights, of the plan, of the binaries
 _HEADER = struct.Struct("<8sIIIIQQQ")
@@ -28,6 +30,8 @@ _HASH = struct.Struct("<QQ")
 _OWN_AT = _HEADER.size + 4 * _HASH.size
 HEADER_BYTES = _OWN_AT + _HASH.size
 _WEIGHTS = struct.Struct("<QQQQ")
+# device, inode, size, when its content and the inode were changed (ns); offset, size; hash of a sample; hash
+KNOWN_HASH = struct.Struct("<QQQqqQQQQQ")
 _FORMAT, _BYTE_ORDER, _ALIGNMENT = 4, 0x01020304, 64
 _MOST_KEY, _MOST_PART = 1 << 20, (1 << 31) - 1
 _REMOVE = "remove it: the next start of its model makes another"
@@ -190,6 +194,19 @@ class CacheFile:
         """Of a file that holds them. ValueError: damaged."""
         return Verdicts.decode(self.parts.plan)
 
+    @property
+    def holds_hashes(self) -> bool:
+        """Instead of a plan: what processes found of files of models and of weights."""
+        return "hashes" in self.said()
+
+    def known_hashes(self) -> list[dict[str, int | str]]:
+        """Of a file that holds them: parts of files, the oldest record first."""
+        whole = len(self.parts.plan) // KNOWN_HASH.size * KNOWN_HASH.size
+        return [
+            {"inode": inode, "offset": offset, "bytes": size, "hash": f"{high:016x}{low:016x}"}
+            for _, inode, _, _, _, offset, size, _, low, high in KNOWN_HASH.iter_unpack(self.parts.plan[:whole])
+        ]
+
     def verify(self) -> str:
         """What is wrong with its parts; empty: nothing."""
         named = {
@@ -201,6 +218,8 @@ class CacheFile:
         for (name, data), written in zip(named.items(), self.hashes):
             if content_hash(data) != written:
                 return f"its {name} damaged"
+        if self.holds_hashes:
+            return "its hashes are damaged" if len(self.parts.plan) % KNOWN_HASH.size else ""
         try:
             self._plan()
         except ValueError as error:

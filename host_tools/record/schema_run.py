@@ -167,6 +167,10 @@ class Verdicts(File, kw_only=True):
     backend_notes: Annotated[Texts, Is("a sentence for each that was tried before it")] = []
     precision: Annotated[Text, Is("`f32`, `f32_f16`, `f16`")] = ""
     target: Annotated[Text, Is("its name")] = ""
+    hashed_bytes: Annotated[
+        Count,
+        Is("of weights, the model's and those in the cache's files, that a start with a cache read for their hashes"),
+    ] = 0
     device: Annotated[Gpu, Is("the GPU")] = field(default_factory=Gpu)
     dispatch_times_by: Annotated[
         Text, Is("source of a profile: the driver's `timers`, or `waits` for each dispatch")

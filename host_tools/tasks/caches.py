@@ -25,7 +25,7 @@ from host_tools.show import plan_diff_table, plan_table
 _ABANDONED_S = 3600.0  # no write takes that long
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
-_ENDINGS = (cache_file.ENDING, cache_file.VERDICTS, cache_file.WEIGHTS, cache_file.UNFINISHED)
+_ENDINGS = (cache_file.ENDING, cache_file.VERDICTS, cache_file.WEIGHTS, cache_file.HASHES, cache_file.UNFINISHED)
 _MOST_LISTED = 8
 
 
@@ -70,7 +70,7 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     found = entries(paths[0])
     weights = [entry for entry in found if entry.path.suffix == cache_file.WEIGHTS]
     for entry in found[::-1]:
-        if entry in weights:
+        if entry.path.suffix in (cache_file.WEIGHTS, cache_file.HASHES):
             continue
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         try:
@@ -105,6 +105,8 @@ def _list_document(paths: Sequence[Path]) -> tuple[Any, int]:
 def _show_document(paths: Sequence[Path]) -> tuple[Any, int]:
     _refuse_folders("show", paths)
     kept = cache_file.read(paths[0])
+    if kept.holds_hashes:
+        return {"key": kept.said(), "hashes": kept.known_hashes()}, 0
     if kept.holds_verdicts:
         return {"key": kept.said(), "verdicts": kept.verdicts()}, 0
     return {"key": kept.said(), "plan": named_plans.of_file(paths[0]).value}, 0
@@ -154,6 +156,8 @@ def _refuse_folders(subcommand: str, paths: Sequence[Path]) -> None:
 
 def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     _refuse_folders("show", paths)
+    if paths[0].suffix == cache_file.HASHES:
+        return _show_hashes(cache_file.read(paths[0]), console)
     if paths[0].suffix == cache_file.VERDICTS:
         return _show_verdicts(cache_file.read(paths[0]), console)
     named = named_plans.of_file(paths[0])
@@ -187,6 +191,14 @@ def _show_verdicts(kept: CacheFile, console: Console) -> int:
     return 0
 
 
+def _show_hashes(kept: CacheFile, console: Console) -> int:
+    _show_key(kept, console)
+    for one in kept.known_hashes():
+        at = f"{one['bytes']} bytes at {one['offset']}"
+        console.print(f"{one['hash']}: {at} of the file with inode {one['inode']}", markup=False, soft_wrap=True)
+    return 0
+
+
 def _show_key(kept: CacheFile, console: Console) -> None:
     _, version, _, pointer_bytes = kept.parts.fixed
     console.print(f"format {version}, pointers of {pointer_bytes} bytes")
@@ -208,7 +220,7 @@ def problem(path: Path) -> str:
     try:
         if path.suffix == cache_file.WEIGHTS:
             return cache_file.wrong_weights(path)
-        if path.suffix == cache_file.VERDICTS:
+        if path.suffix in (cache_file.VERDICTS, cache_file.HASHES):
             return cache_file.read(path).verify()
         named = named_plans.of_file(path)
         named.checked()

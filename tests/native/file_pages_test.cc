@@ -1,6 +1,7 @@
 // Which pages go back to the system: those that a file backs, and no others.
 #include "delegate_native/base/file_pages.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/mapped_files.h"
 #include "delegate_native/graph/constant.h"
 
 namespace quadra {
@@ -135,6 +137,99 @@ TEST(FilePages, OfAConstantGoOnceAllOfItWasRead) {
   EXPECT_EQ(file.Resident(), 0u);
   EXPECT_EQ(packed.SignedWords(1, file.bytes() / 4 - 1).back(), 0x01010101);
   EXPECT_EQ(file.Resident(), 0u);
+}
+
+TEST(FilePages, AreThoseOfTheFileUntilTheyAreWrittenTo) {
+  Mapping file(true), heap(false);
+  EXPECT_TRUE(AreFilePages(file.data(), file.bytes()));
+  ASSERT_TRUE(file.IsWhole());
+  EXPECT_TRUE(AreFilePages(file.data(), file.bytes()));
+  file.page(kPages - 1) = 7;
+  EXPECT_FALSE(AreFilePages(file.data(), file.bytes()));
+  EXPECT_FALSE(AreFilePages(file.data() + file.bytes() - 1, 1));
+  EXPECT_TRUE(AreFilePages(file.data(), file.bytes() - Page()));
+  EXPECT_FALSE(AreFilePages(heap.data(), 1));
+}
+
+// A file of some pages, and a mapping of all but the first.
+class NamedFile {
+ public:
+  explicit NamedFile(int protection) : path_(testing::TempDir() + "named_XXXXXX") {
+    file_ = mkstemp(path_.data());
+    const std::vector<uint8_t> ones(4 * Page(), 1);
+    EXPECT_EQ(write(file_, ones.data(), ones.size()), static_cast<ssize_t>(ones.size()));
+    void* mapped =
+        mmap(nullptr, bytes(), protection, MAP_PRIVATE, file_, static_cast<off_t>(Page()));
+    EXPECT_NE(mapped, MAP_FAILED);
+    data_ = static_cast<uint8_t*>(mapped);
+  }
+  ~NamedFile() {
+    munmap(data_, bytes());
+    close(file_);
+    unlink(path_.c_str());
+  }
+
+  uint8_t* data() { return data_; }
+  static size_t bytes() { return 3 * Page(); }
+  const std::string& path() const { return path_; }
+  bool IsFound(FilePart* part) const {
+    MappedFiles files;
+    return files.Find(data_ + 5, bytes() - 10, part);
+  }
+  bool IsFound() const {
+    FilePart part;
+    return IsFound(&part);
+  }
+
+ private:
+  std::string path_;
+  int file_;
+  uint8_t* data_;
+};
+
+void Settle() { usleep(2100000); }
+
+TEST(MappedFiles, HaveTheirPlaceInTheFile) {
+  NamedFile file(PROT_READ);
+  EXPECT_FALSE(file.IsFound());  // it may be changed within the same tick
+  Settle();
+  FilePart part, later;
+  ASSERT_TRUE(file.IsFound(&part));
+  EXPECT_EQ(part.offset, Page() + 5);
+  EXPECT_EQ(part.size, file.bytes() - 10);
+  EXPECT_EQ(part.file.size, 4 * Page());
+  ASSERT_TRUE(file.IsFound(&later));
+  EXPECT_TRUE(part == later);
+  const int again = open(file.path().c_str(), O_WRONLY);
+  const uint8_t same = 1;
+  ASSERT_EQ(pwrite(again, &same, 1, 0), 1);
+  close(again);
+  EXPECT_FALSE(file.IsFound());
+  Settle();
+  ASSERT_TRUE(file.IsFound(&later));
+  EXPECT_FALSE(part == later);
+}
+
+TEST(MappedFiles, AreNoneWhereTheProcessMayHaveOtherBytes) {
+  NamedFile writable(PROT_READ | PROT_WRITE), written(PROT_READ | PROT_WRITE), gone(PROT_READ),
+      replaced(PROT_READ), shorter(PROT_READ);
+  const std::vector<uint8_t> heap(1 << 16);
+  written.data()[Page()] = 7;
+  ASSERT_EQ(mprotect(written.data(), written.bytes(), PROT_READ), 0);
+  ASSERT_EQ(unlink(gone.path().c_str()), 0);
+  ASSERT_EQ(unlink(replaced.path().c_str()), 0);
+  close(open(replaced.path().c_str(), O_WRONLY | O_CREAT, 0600));
+  ASSERT_EQ(truncate(shorter.path().c_str(), static_cast<off_t>(2 * Page())), 0);
+  Settle();
+  EXPECT_FALSE(writable.IsFound());
+  ASSERT_EQ(mprotect(writable.data(), writable.bytes(), PROT_READ), 0);
+  EXPECT_TRUE(writable.IsFound());
+  for (const NamedFile* file : {&written, &gone, &replaced, &shorter}) {
+    EXPECT_FALSE(file->IsFound());
+  }
+  MappedFiles files;
+  FilePart part;
+  EXPECT_FALSE(files.Find(heap.data(), heap.size(), &part));
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 """`inv cache` lists, shows, verifies, compares and prunes; `inv plan` and `inv replay` take its files, too."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from host_tools.base.errors import Misuse
+from host_tools.record import cache_file
 from host_tools.tasks import caches
 from tests.host_tools.record import cache_files, plans
 from tests.host_tools.tasks.test_plans import inv
@@ -145,6 +147,23 @@ def sharing(tmp_path):
         path.write_bytes(cache_files.content(plan, weights=its))
         os.utime(path, (1e9 + age, 1e9 + age))
     return made
+
+
+def test_an_index_of_hashes_is_shown_and_verified(tmp_path, capsys):
+    record = cache_file.KNOWN_HASH.pack(1, 77, 4000000, 5, 6, 4096, 65536, 9, 0x1234, 0xAB)
+    parts = cache_file.Parts(b"hashes of files, library 0.1.0, build x\n", record, b"")
+    path = tmp_path / f"_{HASH}.hashes"
+    path.write_bytes(parts.pack())
+    assert inv("cache", "show", str(path)) == 0
+    assert "00000000000000ab0000000000001234: 65536 bytes at 4096 of the file with inode 77" in capsys.readouterr().out
+    assert inv("cache", "show", str(path), "--json") == 0
+    assert '"inode": 77' in capsys.readouterr().out
+    assert inv("cache", "list", str(tmp_path)) == 0 and inv("cache", "verify", str(tmp_path)) == 0
+    assert "1 of 1 files are good" in capsys.readouterr().out
+    path.write_bytes(replace(parts, plan=record[:-8]).pack())
+    assert inv("cache", "verify", str(tmp_path)) == 1
+    assert "bad: its hashes are damaged" in capsys.readouterr().out
+    assert inv("cache", "prune", str(tmp_path), "--to", "0") == 0 and not path.exists()
 
 
 def test_weights_are_summed_up_and_verified(sharing, capsys):
