@@ -23,6 +23,12 @@ bool Graph::IsOutput(ValueId id) const {
   return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
 }
 
+bool Graph::MovesNothing(const Node& node) const {
+  if (node.inputs.empty() || !node.fused.empty()) return false;
+  const ValueId in = node.inputs[0], out = node.outputs[0];
+  return (IsView(in) || IsView(out)) && MemoryOf(in) == MemoryOf(out);
+}
+
 int Graph::Producer(ValueId id, int reader) const {
   if (IsConstant(id) || std::find(inputs.begin(), inputs.end(), id) != inputs.end()) return -1;
   for (int i = std::min(reader, static_cast<int>(nodes.size())); i-- > 0;) {

@@ -11,6 +11,7 @@
 
 #include "delegate_native/base/element.h"
 #include "delegate_native/base/shape.h"
+#include "delegate_native/base/slice_view.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/attributes.h"
 #include "delegate_native/graph/constant.h"
@@ -27,7 +28,8 @@ struct Value {
   bool float32 = false;   // its floats are kept as such, whatever the plan's precision
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
   bool dense = false;     // in memory as the interpreter has it, not in slices of four channels
-  int memory_of = -1;     // the dense value in whose memory this one lies, too; -1: its own
+  int memory_of = -1;     // the value in whose memory this one lies, too; -1: its own
+  SliceView view;         // where it lies there, if it is not dense
   int copy_of = 0;  // one more than the number of the model's tensor whose copy it is; 0: of none
 };
 
@@ -75,6 +77,11 @@ class Graph {
   const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
   const Shape& shape(ValueId id) const { return value(id).shape; }
+  // Whether it has the memory of another value, of one pixel, and lies there in slices.
+  bool IsView(ValueId id) const { return value(id).memory_of >= 0 && !value(id).dense; }
+  ValueId MemoryOf(ValueId id) const { return IsView(id) ? value(id).memory_of : id; }
+  // Whether the node's result is its input in memory, or a part of it: nothing is to be done.
+  bool MovesNothing(const Node& node) const;
   bool IsConstant(ValueId id) const { return value(id).constant != nullptr; }
   bool IsOutput(ValueId id) const;
 

@@ -9,6 +9,7 @@
 #include "delegate_native/base/element.h"
 #include "delegate_native/base/group.h"
 #include "delegate_native/base/shape.h"
+#include "delegate_native/base/slice_view.h"
 #include "delegate_native/kernel/kernel.h"
 #include "delegate_native/kernel/number_format.h"
 
@@ -41,7 +42,11 @@ struct TensorLayout {
   Kind kind = Kind::kSlicesBuffer;
   Cell cell = Cell::kFloat;
   Shape shape;
+  bool is_view = false;  // its slices are some of one pixel's
+  SliceView view;
 
+  // A view that does not lie as another tensor of its shape does: only its accessors find it.
+  bool is_scattered() const { return is_view && (shape.w > 1 || shape.h > 1 || view.run > 0); }
   bool half() const { return cell == Cell::kHalf; }
   bool is_int() const { return cell >= Cell::kInt; }
   bool is_bytes() const { return cell > Cell::kInt; }  // dense ones only

@@ -36,14 +36,14 @@ int DimensionOf(const Shape& shape, char letter) {
 // letter wherever it stands alone, the x of v.x too.
 constexpr const char* kWalkThroughImage = QUADRA_TEXT(R"(#define $t_at ivec2
 #define $t_slice ivec2(0, $t_h)
-#define at_$t(X, Y, S) ivec2((X), (S) * $t_h + (Y))
+#define at_$t(X, Y, S) ivec2((X), (S) * $t_h + (Y)$begin)
 #define along_$t(X) ivec2((X), 0)
 #define down_$t(Y) ivec2(0, (Y))
 #define fetch_$t(P) $fetch
 )");
 constexpr const char* kWalkThroughBuffer = QUADRA_TEXT(R"(#define $t_at int
 #define $t_slice ($t_h * $t_w)
-#define at_$t(X, Y, S) (((S) * $t_h + (Y)) * $t_w + (X))
+#define at_$t(X, Y, S) (((S) * $t_h + (Y)) * $t_w + (X)$begin)
 #define along_$t(X) (X)
 #define down_$t(Y) ((Y) * $t_w)
 #define fetch_$t(P) $fetch
@@ -107,12 +107,21 @@ Renderer::Argument Renderer::ArgumentOf(const std::string& name, View view, bool
           slices,
           read,
           memory,
-          FormatOf(dialect_.language, dialect_.precision, memory, cell)};
+          FormatOf(dialect_.language, dialect_.precision, memory, cell),
+          ""};
+}
+
+std::string Renderer::SliceOf(const TensorLayout& layout) {
+  if (!layout.is_view) return "";
+  Text text("$n${runs:, + ($n) / $t_run * $t_gap} + $t_begin");
+  const std::string n = Text(kDensePlace).Set("batches", layout.shape.b > 1);
+  return text.Set("n", n).Set("runs", layout.view.run > 0);
 }
 
 std::string Renderer::Fill(const Argument& arg, const char* text, const char* at) const {
   Text made(text);
-  made.Set("i", at).Set("row", "((S) * $t_h + (Y)) * $t_w").Set("pixel", "(X), (S) * $t_h + (Y)");
+  made.Set("i", at).Set("row", "((S) * $t_h + (Y)) * $t_w");
+  made.Set("pixel", arg.slice.empty() ? "(X), (S) * $t_h + (Y)" : "0, " + arg.slice);
   made.Set("t", arg.name).Set("v", arg.slices ? "e_v" : "(VALUE)").Set("stored", arg.format.type);
   made.Set("lanes", arg.width == 1 ? "" : Format("%d", arg.width)).Set("one", arg.width == 1);
   made.Set("ints", arg.cell >= Cell::kInt).Set("read", arg.read).Set("slices", arg.slices);
@@ -147,8 +156,9 @@ void Renderer::DeclareTensor(size_t i) {
   const bool lies_dense = slices && layout.kind == Kind::kDenseBuffer;
   const bool is_image = layout.kind == Kind::kSlicesImage2d;
   const View view = bindings_.tensors[i];
-  const Argument arg = ArgumentOf(tensor.name, view, is_image, layout.cell, slices ? 4 : 1,
-                                  slices && !lies_dense, read);
+  Argument arg = ArgumentOf(tensor.name, view, is_image, layout.cell, slices ? 4 : 1,
+                            slices && !lies_dense, read);
+  arg.slice = SliceOf(layout);
   const NumberFormat& format = arg.format;
   AddArgument(RenderedArg::Kind::kTensor, i, view, arg);
   if (lies_dense) {
@@ -160,13 +170,13 @@ void Renderer::DeclareTensor(size_t i) {
     Define(tensor.name, "read_$t(X, Y, S)", half ? "within_half(" + four + ")" : four);
   } else if (read) {
     Define(tensor.name, slices ? "read_$t(X, Y, S)" : "read_$t(I)",
-           Fill(arg, format.read, slices ? format.place : "I"));
-    if (slices) DefineWalk(tensor.name, is_image, Fill(arg, format.read, format.walk));
+           Fill(arg, format.read, slices ? arg.place() : "I"));
+    if (slices) DefineWalk(tensor.name, layout, Fill(arg, format.read, format.walk));
     if (slices) DefineMedium(arg, tensor.name, "fetch_medium_$t(P)", format.walk);
-    if (slices) DefineMedium(arg, tensor.name, "read_medium_$t(X, Y, S)", format.place);
+    if (slices) DefineMedium(arg, tensor.name, "read_medium_$t(X, Y, S)", arg.place());
   } else if (slices) {
     Define(tensor.name, "write_$t(VALUE, X, Y, S)",
-           WriteText(i, Fill(arg, format.write, format.place) + ";", /*medium=*/false));
+           WriteText(i, Fill(arg, format.write, arg.place()) + ";", /*medium=*/false));
     if (BodyUses("write_medium_" + tensor.name))
       Define(tensor.name, "write_medium_$t(VALUE, X, Y, S)", WriteMediumText(i, arg));
   } else {
@@ -230,9 +240,11 @@ void Renderer::Define(const std::string& name, const char* macro, const std::str
   undefs_ += "#undef " + named.substr(0, named.find('(')) + "\n";
 }
 
-void Renderer::DefineWalk(const std::string& name, bool is_image, const std::string& fetch) {
+void Renderer::DefineWalk(const std::string& name, const TensorLayout& layout,
+                          const std::string& fetch) {
   if (!BodyUses("fetch_" + name) && !BodyUses("fetch_medium_" + name)) return;
-  Text walk(is_image ? kWalkThroughImage : kWalkThroughBuffer);
+  Text walk(layout.kind == Kind::kSlicesImage2d ? kWalkThroughImage : kWalkThroughBuffer);
+  walk.Set("begin", layout.is_view ? " + $t_begin" : "");
   macros_ += walk.Set("t", name).Set("fetch", fetch).str();
   undefs_ += Text(kWalkEnds).Set("t", name).str();
 }
@@ -274,7 +286,7 @@ std::string Renderer::WriteMediumText(size_t index, const Argument& arg) const {
   const char* const store = arg.format.write_medium;
   if (!store || (HasSteps(index) && MediumSteps().empty()))
     return QUADRA_TEXT("write_$t(to_float(VALUE), X, Y, S)");
-  return WriteText(index, Fill(arg, store, arg.format.place) + ";", /*medium=*/true);
+  return WriteText(index, Fill(arg, store, arg.place()) + ";", /*medium=*/true);
 }
 
 // The steps on halfs, where each is a sum, difference or product of tensors or a bound: those of
@@ -337,6 +349,12 @@ void Renderer::AddDimensions() {
       if (!Uses(text, name)) continue;
       DeclareInt(name, DimensionOf(layouts_[i].shape, letter));
     }
+    if (!layouts_[i].is_view) continue;
+    const SliceView& view = layouts_[i].view;
+    DeclareInt(desc_.tensors[i].name + "_begin", view.begin);
+    if (view.run == 0) continue;
+    DeclareInt(desc_.tensors[i].name + "_run", view.run);
+    DeclareInt(desc_.tensors[i].name + "_gap", view.gap);
   }
 }
 

@@ -78,9 +78,16 @@ class Renderer {
     bool slices, read;
     MemoryKind memory;
     const NumberFormat& format;
+    std::string slice;  // of a view: which slice of the pixel is at (X, Y, S)
+    // The text of a place in slices.
+    const char* place() const {
+      return slice.empty() || memory == MemoryKind::kImage ? format.place : slice.c_str();
+    }
   };
   Argument ArgumentOf(const std::string& name, View view, bool is_image, Cell cell, int width,
                       bool slices, bool read) const;
+  // Argument::slice.
+  static std::string SliceOf(const TensorLayout& layout);
   // A text of its format, where an element's place is `at`.
   std::string Fill(const Argument& arg, const char* text, const char* at) const;
   // The macro of a read as a medium4_t, where the text has it.
@@ -92,7 +99,7 @@ class Renderer {
   void AddArgument(RenderedArg::Kind kind, size_t index, View view, const Argument& arg);
   // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
   // is the text of a read at P.
-  void DefineWalk(const std::string& name, bool is_image, const std::string& fetch);
+  void DefineWalk(const std::string& name, const TensorLayout& layout, const std::string& fetch);
   void NameNumbers();
   void AddDimensions();
   void MakeGrid();

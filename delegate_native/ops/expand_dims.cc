@@ -115,6 +115,7 @@ const Op kExpandDimsOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
+    .part = AllOfIt,
     .moves = true,
     .size_input = 1,
 };
@@ -133,6 +134,7 @@ const Op kSqueezeOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
+    .part = AllOfIt,
     .moves = true,
 };
 

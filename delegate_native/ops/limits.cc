@@ -1,6 +1,7 @@
 #include "delegate_native/ops/limits.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/bindings.h"
@@ -9,6 +10,8 @@ namespace quadra {
 namespace {
 
 using Kind = TensorLayout::Kind;
+
+bool IsOfWord(char c) { return c == '_' || isalnum(static_cast<unsigned char>(c)); }
 
 // One kernel and one device; each function checks one kind of limit.
 class Check {
@@ -80,6 +83,22 @@ class Check {
            !has(arg.name + "_lanes") && !has("fetch_" + arg.name);
   }
 
+  // By words other than those that take a place (x, y, s).
+  bool WalksThrough(size_t i) const {
+    const std::string& body = desc_.body;
+    const std::string name = "_" + desc_.tensors[i].name;
+    for (size_t at = body.find(name); at != std::string::npos; at = body.find(name, at + 1)) {
+      if (IsOfWord(body[at + name.size()])) continue;
+      size_t begin = at;
+      while (begin > 0 && IsOfWord(body[begin - 1])) --begin;
+      std::string word = body.substr(begin, at - begin);
+      const size_t medium = word.rfind("_medium");
+      if (medium != std::string::npos) word.resize(medium);
+      if (word != "read" && word != "write") return true;
+    }
+    return body.find(desc_.tensors[i].name + "_lanes") != std::string::npos;
+  }
+
   // Any tensor may become an input or output of a partition, which is dense floats in a buffer.
   Status Tensors() const {
     for (size_t i = 0; i < layouts_.size(); ++i) {
@@ -90,6 +109,9 @@ class Check {
       const bool in_slices = layout.kind == Kind::kSlicesBuffer;
       if (layout.kind == Kind::kDenseBuffer && !desc_.tensors[i].dense && !ReadsDense(i)) {
         return Unsupported("kernel %s reads slices only", desc_.name.c_str());
+      }
+      if (layout.is_scattered() && WalksThrough(i)) {
+        return Unsupported("kernel %s walks through memory", desc_.name.c_str());
       }
       const int64_t dense = s.elements() * 4;
       const int64_t kept = in_slices ? quads * (layout.half() ? 8 : 16) : 0;

@@ -173,6 +173,14 @@ TensorLayout KernelContext::LayoutOf(const Shape& shape, Element element, bool c
   return layout;
 }
 
+TensorLayout KernelContext::SlicesLayout(const Value& value) const {
+  TensorLayout layout =
+      LayoutOf(value.shape, value.element, value.constant != nullptr, value.float32);
+  layout.view = value.view;
+  layout.is_view = value.memory_of >= 0;
+  return layout;
+}
+
 TensorLayout KernelContext::DenseLayout(const Value& value) {
   TensorLayout layout;
   layout.kind = TensorLayout::Kind::kDenseBuffer;
@@ -268,6 +276,7 @@ Status MakeKernels(const KernelContext& context, const Graph& graph, const Node&
                    KernelList* list) {
   const Op* op = FindOp(node.op);
   if (!op) return Internal("there is no op '%s'", node.op.c_str());
+  if (graph.MovesNothing(node)) return Status();
   const Status status =
       (op->kernels ? op->kernels : ElementwiseKernels)(context, graph, node, list);
   if (!status.ok()) return In(node.op, status);

@@ -32,10 +32,9 @@ struct KernelContext {
   // The same for a kernel's text. Constant operands are read rarely and are small: always buffers.
   TensorLayout LayoutOf(const Shape& shape, Element element, bool constant, bool float32) const;
   TensorLayout LayoutOf(const Value& value) const {
-    return value.dense
-               ? DenseLayout(value)
-               : LayoutOf(value.shape, value.element, value.constant != nullptr, value.float32);
+    return value.dense ? DenseLayout(value) : SlicesLayout(value);
   }
+  TensorLayout SlicesLayout(const Value& value) const;
   static TensorLayout DenseLayout(const Value& value);
   // The same; float32: with that precision.
   KernelContext For(bool float32) const { return {gpu, float32 ? Precision::kF32 : precision}; }
@@ -81,6 +80,15 @@ enum class Convolution : uint8_t { kNone, kDense, kDepthwise, kTransposed };
 // For Op::copies.
 inline bool AlwaysCopies(const Node&) { return true; }
 
+// Along each axis: where the first element is, and how far the next one is from it.
+struct SlicePlaces {
+  int start[kMostRank] = {0, 0, 0, 0, 0, 0};
+  int stride[kMostRank] = {1, 1, 1, 1, 1, 1};
+
+  int* start_of(int axis) { return &start[axis - kFirstAxis]; }
+  int* stride_of(int axis) { return &stride[axis - kFirstAxis]; }
+};
+
 struct Op {
   const char* name = nullptr;
   // TFLite op codes that this file imports, ended by -1; custom ops by name.
@@ -120,6 +128,9 @@ struct Op {
   bool asks_for_rank = false;
   // Whether a node whose result has the shape of its input only copies it; null: it never does.
   bool (*copies)(const Node& node) = nullptr;
+  // Where the result is a part of the first input, of the shape `taken` before axes are dropped or
+  // inserted: finds where it lies there. False: it is no part. Null: it never is one.
+  bool (*part)(const Graph& graph, const Node& node, SlicePlaces* places, Shape* taken) = nullptr;
   // Each number of the results is one of an input's, or 0; what quantised inputs can hold, they
   // can.
   bool moves = false;

@@ -137,6 +137,11 @@ ConstantData SameNumbers(const Graph& graph, const Node& node) {
   return graph.value(node.inputs[0]).constant;
 }
 
+bool AllOfIt(const Graph& graph, const Node& node, SlicePlaces*, Shape* taken) {
+  *taken = graph.shape(node.inputs[0]);
+  return true;
+}
+
 void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,
                       const Shape& to_shape, KernelList* list) {
   KernelDesc& desc = list->Add("reshape");
@@ -196,6 +201,7 @@ const Op kReshapeOp = {
     .fold = SameNumbers,
     .max_rank = kMostRank,
     .copies = AlwaysCopies,
+    .part = AllOfIt,
     .moves = true,
     .size_input = 1,
 };

@@ -10,6 +10,8 @@ namespace quadra {
 bool SameLayout(const Shape& a, const Shape& b);
 // Folds an op that changes the shape alone: its input's numbers.
 ConstantData SameNumbers(const Graph& graph, const Node& node);
+// The result is all of the first input (Op::part).
+bool AllOfIt(const Graph& graph, const Node& node, SlicePlaces* places, Shape* taken);
 // Copies tensor `from` into tensor `to`, elements in dense BHWC order.
 void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,
                       const Shape& to_shape, KernelList* list);

@@ -97,6 +97,11 @@ Status TakenShape(const Value& in, const Attributes& attributes, Shape* taken, i
   return Status();
 }
 
+bool PartOf(const Graph& graph, const Node& node, SlicePlaces* places, Shape* taken) {
+  int* const start = places->start_of(node.attributes.Int("axis"));
+  return TakenShape(graph.value(node.inputs[0]), node.attributes, taken, start).ok();
+}
+
 Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value taken;
@@ -147,6 +152,7 @@ const Op kSplitOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
+    .part = PartOf,
     .moves = true,
     .size_input = 0,
 };

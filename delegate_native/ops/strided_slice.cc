@@ -216,6 +216,15 @@ ConstantData Fold(const Graph& graph, const Node& node) {
              : nullptr;
 }
 
+bool PartOf(const Graph& graph, const Node& node, SlicePlaces* places, Shape* taken) {
+  Slicing slicing;
+  const Value& in = graph.value(node.inputs[0]);
+  if (!MakeSlicing(in, node.attributes, &slicing).ok()) return false;
+  *places = slicing.places;
+  *taken = slicing.taken;
+  return true;
+}
+
 bool StepsByOne(const Node& node) {
   const std::vector<int>& strides = node.attributes.Ints("strides");
   return std::all_of(strides.begin(), strides.end(), [](int stride) { return stride == 1; });
@@ -283,6 +292,7 @@ const Op kStridedSliceOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = StepsByOne,
+    .part = PartOf,
     .moves = true,
     .size_input = 2,
 };

@@ -33,6 +33,10 @@ Check CheckOf(const Graph& graph, const Node& node) {
 void ComputeTwice(Graph* graph, std::vector<Check>* checks) {
   std::vector<Node> made;
   for (const Node& node : graph->nodes) {
+    if (graph->MovesNothing(node)) {
+      made.push_back(node);
+      continue;
+    }
     const bool goes_out = graph->value(node.outputs[0]).dense;
     Check check = CheckOf(*graph, node);
     check.node = static_cast<int>(made.size());

@@ -52,6 +52,9 @@ void AddBorders(Graph* graph);
 // After AddBorders: outputs that are updated inputs lie in their memory (Value::memory_of). `fits`
 // says which nodes can read dense values; it is there. Returns how many outputs do.
 int UpdateInPlace(Graph* graph, const Fits& fits);
+// After UpdateInPlace: small tensors of reshapes and slices that lie in each other's memory
+// (Graph::IsView), where nothing is to be moved. Returns how many nodes move nothing.
+int ShareMemory(Graph* graph, const Fits& fits);
 // After AddBorders: each of the graph's `tensors` that a node stores is also copied
 // (Value::copy_of).
 void CopyTensors(Graph* graph);

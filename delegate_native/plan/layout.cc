@@ -117,7 +117,20 @@ void Layout::FindLifetimes(const std::vector<KernelDesc>& kernels) {
       tensor.last = static_cast<int>(k);
     }
   }
-  for (PlacedTensor& tensor : tensors_) tensor.bytes = BytesOf(tensor.layout);
+  for (PlacedTensor& tensor : tensors_) {
+    tensor.bytes = BytesOf(tensor.layout);
+    if (!tensor.layout.is_view || tensor.first < 0) continue;
+    // Whoever needs a view needs its memory; the plan lists that alone.
+    PlacedTensor& memory = tensors_[static_cast<size_t>(tensor.memory_of)];
+    memory.first = memory.first < 0 ? tensor.first : std::min(memory.first, tensor.first);
+    memory.last = std::max(memory.last, tensor.last);
+    tensor.first = tensor.last = -1;
+  }
+}
+
+int Layout::RegionOf(int tensor) const {
+  const PlacedTensor& placed = at(tensor);
+  return placed.layout.is_view ? RegionOf(placed.memory_of) : placed.region;
 }
 
 int Layout::AddRegion(int buffer, uint64_t offset, uint64_t bytes) {

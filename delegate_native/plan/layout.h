@@ -25,7 +25,7 @@ class Layout {
   Status Place(const std::vector<KernelDesc>& kernels);
 
   // The kernel's argument, as an index into the plan's regions. After Place.
-  int RegionOf(int tensor) const { return at(tensor).region; }
+  int RegionOf(int tensor) const;
   int RegionOf(const ConstantArg& constant) const;
   // Bytes from the beginning of its buffer.
   uint64_t OffsetOf(int region) const { return regions_[static_cast<size_t>(region)].offset(); }

@@ -23,9 +23,10 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& reque
   RenderedPlan rendered;
   RenderPlan(context, layout, request.groups, &made.kernels, &rendered);
   if (dispatch_of_node) {
-    for (size_t i = 0; i <= made.nodes.size(); ++i) {
-      const bool is_first = i == 0 || i == made.nodes.size() || made.nodes[i] != made.nodes[i - 1];
-      if (is_first) dispatch_of_node->push_back(rendered.dispatch_of_kernel[i]);
+    size_t kernel = 0;
+    for (int node = 0; node <= static_cast<int>(graph.nodes.size()); ++node) {
+      while (kernel < made.nodes.size() && made.nodes[kernel] < node) ++kernel;
+      dispatch_of_node->push_back(rendered.dispatch_of_kernel[kernel]);
     }
   }
   return WritePlan({graph, context, layout, made, rendered, request.known}, plan);

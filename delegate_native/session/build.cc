@@ -139,6 +139,7 @@ Status Session::Optimize(Graph* graph) const {
 void Session::AddPorts(Graph* graph) const {
   AddBorders(graph);
   UpdateInPlace(graph, FitsTarget());
+  ShareMemory(graph, FitsTarget());
 }
 
 // Again with another request where the driver refuses the plan.

@@ -28,19 +28,20 @@ class WideRenderer : public OpenClRenderer {
  protected:
   void DeclareTensor(size_t i) override {
     OpenClRenderer::DeclareTensor(i);
-    if (layouts_[i].kind != Kind::kSlicesBuffer) return;
+    if (layouts_[i].kind != Kind::kSlicesBuffer || layouts_[i].is_scattered()) return;
     const std::string& name = desc_.tensors[i].name;
-    if (desc_.tensors[i].access == Access::kRead) return DefineLanes(name, "LANES");
+    const bool is_view = layouts_[i].is_view;
+    if (desc_.tensors[i].access == Access::kRead) return DefineLanes(name, "LANES", is_view);
     const bool row = BodyUses("write_row_" + name);
     if (row || BodyUses("write_quads_" + name))
       Define(name, "write_quads_$t(VALUE, X, Y, S)", WriteQuadsText(i));
     if (row) Define(name, "write_row_$t(Y, S)", WriteRowText(i));
-    DefineLanes(name, "OUT_LANES");
+    DefineLanes(name, "OUT_LANES", is_view);
   }
 
   void DeclareConstant(size_t i) override {
     OpenClRenderer::DeclareConstant(i);
-    if (desc_.constants[i].width > 1) DefineLanes(desc_.constants[i].name, "LANES");
+    if (desc_.constants[i].width > 1) DefineLanes(desc_.constants[i].name, "LANES", false);
   }
 
   std::string Assemble(const std::string& entry) override {
@@ -70,8 +71,9 @@ class WideRenderer : public OpenClRenderer {
   // Whether a program's pointers are to halfs.
   bool HalfLanes() const { return StoresHalf(dialect_.precision); }
 
-  void DefineLanes(const std::string& name, const char* type) {
-    Define(name, "$t_lanes", Text("(($type)$t_data)").Set("type", type));
+  void DefineLanes(const std::string& name, const char* type, bool is_view) {
+    Text text("(($type)$t_data${view:, + $t_begin * 4})");
+    Define(name, "$t_lanes", text.Set("type", type).Set("view", is_view));
   }
 
   // The statement behind write_quads_$t, for a tensor of floats in a buffer.
@@ -125,7 +127,7 @@ std::string WideRenderer::WideSteps() const {
 std::string WideRenderer::WideRead(const std::string& name, const std::string& place) const {
   size_t i = 0;
   while (desc_.tensors[i].name != name) ++i;
-  if (layouts_[i].kind == Kind::kDenseBuffer) return "";
+  if (layouts_[i].kind == Kind::kDenseBuffer || layouts_[i].is_scattered()) return "";
   const bool all = place == "(e_x, e_y, e_s)";
   if (layouts_[i].is_int()) {
     return all ? QUADRA_TEXT("vload16(0, (__global const int*)$t_data + e_at)") : "";
