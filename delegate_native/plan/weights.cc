@@ -35,12 +35,13 @@ std::shared_ptr<Weights> WeightStore::Find(uint64_t low, uint64_t high, size_t s
 
 bool WeightStore::Has(uint64_t low, uint64_t high, size_t size) {
   std::shared_ptr<Weights> one = Find(low, high, size);
-  if (!one || !one->data) return false;
+  if (!one || !(one->data || one->IsOnDeviceAlone())) return false;
   promised_.push_back(std::move(one));
   return true;
 }
 
-PlanWeights WeightStore::Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory) {
+PlanWeights WeightStore::Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory,
+                               bool is_for_device_alone) {
   const auto gone = [](const std::weak_ptr<Weights>& one) { return one.expired(); };
   known_.erase(std::remove_if(known_.begin(), known_.end(), gone), known_.end());
   PlanWeights weights(plan.buffers()->size());
@@ -53,7 +54,9 @@ PlanWeights WeightStore::Share(const fb::Plan& plan, const std::shared_ptr<const
       weights[i] = std::make_shared<Weights>(low, high, buffer.bytes());
       known_.push_back(weights[i]);
     }
-    if (weights[i]->data) continue;
+    weights[i]->is_for_device_alone = is_for_device_alone;
+    // The plan may have none of its own.
+    if (weights[i]->data || weights[i]->IsOnDeviceAlone()) continue;
     weights[i]->data = buffer.data()->data();
     weights[i]->memory = memory;
   }

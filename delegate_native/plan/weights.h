@@ -28,12 +28,15 @@ struct Weights {
   // Between these somebody reads them: what is dropped meanwhile goes afterwards.
   void BeginReading() { ++readers_; }
   void EndReading();
+  // For another plan that is as good as having them.
+  bool IsOnDeviceAlone() const { return !data && is_for_device_alone && !on_device.expired(); }
 
   const uint64_t low, high;
   const size_t size;
   const uint8_t* data = nullptr;       // null: the host has them no more
   std::shared_ptr<const void> memory;  // of the plan that `data` is in
   std::weak_ptr<void> on_device;       // what a backend made of them
+  bool is_for_device_alone = false;    // nobody reads them once the device has a copy
 
  private:
   int readers_ = 0;
@@ -46,8 +49,9 @@ using PlanWeights = std::vector<std::shared_ptr<Weights>>;
 class WeightStore {
  public:
   // The weights of a plan that is in `memory`. They are in the store as long as somebody has them.
-  PlanWeights Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory);
-  // Whether the host has these already. They stay until a plan that counts on them shares them.
+  PlanWeights Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory,
+                    bool is_for_device_alone);
+  // Whether they are there already. They stay until a plan that counts on them shares them.
   bool Has(uint64_t low, uint64_t high, size_t size);
 
  private:

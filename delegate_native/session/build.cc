@@ -229,7 +229,10 @@ Status Session::LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusa
   const fb::Plan* plan = fb::GetPlan(build->plan.data());
   // Those of a plan before this one, which may count on them, go afterwards.
   PlanWeights weights;
-  if (options_.weights) weights = options_.weights->Share(*plan, build->plan.memory());
+  // A cache is to get them after the first inference, or has them: then they are pages of files.
+  if (options_.weights) {
+    weights = options_.weights->Share(*plan, build->plan.memory(), !options_.cache.is_on());
+  }
   build->weights.swap(weights);
   Status status = backend_->Load(plan, build->weights, kept, &build->executable, &load);
   const int64_t loaded = NowUs();

@@ -53,6 +53,7 @@ namespace quadra {
   F(BindImageTexture)          \
   F(BindTexture)               \
   F(BufferData)                \
+  F(BufferSubData)             \
   F(ClientWaitSync)            \
   F(CompileShader)             \
   F(CopyBufferSubData)         \

@@ -1,8 +1,11 @@
 #include "delegate_native/runtime/gles/gl_plan_memory.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "delegate_native/base/file_pages.h"
 
 namespace quadra {
 namespace {
@@ -36,12 +39,29 @@ Status GlPlanMemory::MakeBuffer(const fb::Buffer& buffer, const uint8_t* constan
                .c_str());
 }
 
+// Into the buffer that is bound. Piece by piece, so that no weights are there twice, though they
+// be a table of half the model: the host's pages of what the driver has go back.
+void GlPlanMemory::Upload(Weights* weights) {
+  constexpr size_t kPiece = 1 << 22;
+  const uint8_t* const from = weights->data;
+  for (size_t at = 0; at < weights->size; at += kPiece) {
+    const size_t piece = std::min(kPiece, weights->size - at);
+    gl_.BufferSubData(GL_SHADER_STORAGE_BUFFER, static_cast<GLintptr>(at),
+                      static_cast<GLsizeiptr>(piece), from + at);
+    if (weights->is_for_device_alone) GiveBack(from + at, piece);
+    else GiveFilePagesBack(from + at, piece);
+  }
+  if (weights->is_for_device_alone) weights->Drop();
+}
+
 Status GlPlanMemory::MakeWeights(const fb::Buffer& buffer, Weights* weights) {
   std::shared_ptr<GlWeights>& held = weights_.back();
   held = std::static_pointer_cast<GlWeights>(weights->on_device.lock());
   if (!held) {
     held = std::make_shared<GlWeights>(gl_);
-    QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, weights->data, &held->buffer));
+    QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, nullptr, &held->buffer));
+    Upload(weights);
+    QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "write weights"));
     weights->on_device = held;
   }
   buffers_.back() = held->buffer;

@@ -61,6 +61,7 @@ class GlPlanMemory {
 
   Status MakeBuffer(const fb::Buffer& buffer, const uint8_t* constant, GLuint* made);
   Status MakeWeights(const fb::Buffer& buffer, Weights* weights);
+  void Upload(Weights* weights);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
   void View(const Texels& texels, GLuint buffer) const;
   Status Write(const PlanPort& port, GLuint buffer, const void* from);
