@@ -1,5 +1,5 @@
 // Kernels' texts, messages and lists of names say the same few words again and again. So they lie
-// deflated in the library, all together, and are inflated once, when it is loaded. A text is a
+// packed in the library, all together, and are unpacked once, when it is loaded. A text is a
 // symbol, named by a hash of it. bazel/pack_texts.py finds the texts in the sources and defines
 // these symbols: whoever links this library's code links //delegate_native/base:texts with it.
 #ifndef QUADRA_BASE_TEXTS_H_
