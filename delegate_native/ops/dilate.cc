@@ -141,6 +141,7 @@ extern const Op kDilateOp;
 const Op kDilateOp = {
     .name = "dilate",
     .builtins = {kTfLiteBuiltinDilate, kTfLiteBuiltinStablehloPad, -1},
+    .params_bytes = sizeof(TfLiteStablehloPadParams),
     .attributes = QUADRA_TEXT("before after step"),
     .import = Import,
     .shape = InferShape,

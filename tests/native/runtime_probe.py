@@ -23,8 +23,9 @@ class View:
         return self.read(field)
 
     def read(self, field: str, ctype: Any = None) -> Any:
+        """A number; of an array within the struct, which holds int64, its first one."""
         offset, size = self._layout[self._kind][field]
-        return (ctype or _NUMBER[size]).from_address(self.address + offset).value
+        return (ctype or _NUMBER.get(size, ctypes.c_int64)).from_address(self.address + offset).value
 
     def inside(self, field: str, kind: str) -> View:
         """A struct kept inside this one."""

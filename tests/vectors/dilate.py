@@ -25,7 +25,7 @@ def padded(x: np.ndarray, amounts: Sequence[tuple[int, int, int]], value: float 
 
 
 def dilate(m: Model, x: Value, steps: Operand, value: float = 0, **output) -> Value:
-    shape = [(n - 1) * int(step) + 1 for n, step in zip(x.shape, np.ravel(steps))]
+    shape = tuple((n - 1) * int(step) + 1 for n, step in zip(x.shape, np.ravel(steps)))
     return m.op(
         "DILATE", [x, steps, np.array([value], x.dtype)], shape, "DilateOptions", output={"dtype": x.dtype, **output}
     )
