@@ -23,7 +23,9 @@ std::string ReadAll(const char* path) {
   if (file < 0) return all;
   char piece[1 << 12];
   ssize_t got;
-  while ((got = read(file, piece, sizeof(piece))) > 0) all.append(piece, static_cast<size_t>(got));
+  while ((got = pread(file, piece, sizeof(piece), static_cast<off_t>(all.size()))) > 0) {
+    all.append(piece, static_cast<size_t>(got));
+  }
   close(file);
   return all;
 }
