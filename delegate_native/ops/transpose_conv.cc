@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
@@ -129,12 +130,40 @@ bool IsPointwise(const Shape& in, const Shape& out, const Transposed& t) {
          FitsInts({in.b, in.h, in.w, static_cast<int>(channels)});
 }
 
+// The steps are in the text: most are 2, and divisions by what a kernel is told take long.
+constexpr const char* kPlacedRow = QUADRA_TEXT(R"(
+  int from_y = y / $rows;
+  int phase = (y - from_y * $rows) * $columns;
+$if(packs)
+  int first = phase * $c;
+  int from_s = s * src_s + first / 4;
+$end
+$if(!packs)
+  int b = s / dst_s;
+  int from_s = b * src_s + phase * dst_s + s - b * dst_s;
+$end
+)");
+constexpr const char* kPlacedPixel = QUADRA_TEXT(R"(
+$if(packs)
+    num4 v = read_src(x, from_y, from_s);
+    v = num_lanes_from(v, v, first % 4);
+$end
+    for (int k = 0; k < $columns; ++k) {
+      if (x * $columns + k < dst_w) {
+$if(packs) write_dst(num_lanes_from(v, v, k * $c), x * $columns + k, y, s);
+$if(!packs) write_dst(read_src(x, from_y, from_s + k * dst_s), x * $columns + k, y, s);
+      }
+    }
+)");
+
 void AddPointwise(const KernelContext& context, const Graph& graph, const Node& node,
                   const Transposed& t, KernelList* list) {
   const Shape& weights = graph.shape(node.inputs[1]);
   const Shape& out = graph.shape(node.outputs[0]);
   const int step_y = t.y.stride, step_x = t.x.stride;
-  const int padded = out.slices() * 4;
+  // A few channels: those of a row of phases share a slice.
+  const bool packs = 4 % (step_x * out.c) == 0;
+  const int padded = packs ? out.c : out.slices() * 4;
   Conv conv;
   conv.name = "transpose_conv";
   conv.src = node.inputs[0];
@@ -157,22 +186,18 @@ void AddPointwise(const KernelContext& context, const Graph& graph, const Node& 
   KernelDesc& place = list->Add("transpose_conv_place");
   place.Read("src", conv.dst);
   place.Write("dst", node.outputs[0]);
-  place.Int("step_y", step_y);
-  place.Int("step_x", step_x);
+  const auto text = [&](const char* words) -> std::string {
+    return Text(words)
+        .Set("packs", packs)
+        .Set("rows", step_y)
+        .Set("columns", step_x)
+        .Set("c", out.c);
+  };
+  const std::string row = text(kPlacedRow), pixel = text(kPlacedPixel);
   Loops loops;
   loops.limits[0] = "src_w";
-  loops.row = QUADRA_TEXT(R"(
-  int from_y = y / step_y;
-  int b = s / dst_s;
-  int from_s = b * src_s + (y - from_y * step_y) * step_x * dst_s + s - b * dst_s;
-)");
-  loops.pixel = QUADRA_TEXT(R"(
-    for (int k = 0; k < step_x; ++k) {
-      if (x * step_x + k < dst_w) {
-        write_dst(read_src(x, from_y, from_s + k * dst_s), x * step_x + k, y, s);
-      }
-    }
-)");
+  loops.row = row.c_str();
+  loops.pixel = pixel.c_str();
   LoopOver(context, conv.in.w, out.h, out.slices() * out.b, loops, &place);
 }
 

@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "delegate_native/base/known_hashes.h"
 #include "delegate_native/cache/build_id.h"
 #include "delegate_native/passes/passes.h"
 #include "delegate_native/plan/binaries.h"
@@ -588,39 +589,23 @@ TEST_F(WeightsTest, PlansHaveEqualOnesOnce) {
   EXPECT_EQ(Miss("first"), "");
 }
 
-// How many of the pages are in this process's memory.
-size_t PagesThere(const uint8_t* from, size_t size) {
-  const auto page = PageBytes();
-  const size_t first = reinterpret_cast<uintptr_t>(from) / page, count = size / page;
-  std::vector<uint64_t> entries(count);
-  const int file = open("/proc/self/pagemap", O_RDONLY);
-  const size_t bytes = count * sizeof(entries[0]);
-  const auto at = static_cast<off_t>(first * sizeof(entries[0]));
-  EXPECT_EQ(pread(file, entries.data(), bytes, at), static_cast<ssize_t>(bytes));
-  close(file);
-  return static_cast<size_t>(std::count_if(entries.begin(), entries.end(),
-                                           [](uint64_t entry) { return (entry >> 63) != 0; }));
-}
-
 TEST_F(WeightsTest, AProcessReadsThemOnceUntilTheyAreChanged) {
   ASSERT_TRUE(Save("key").ok());
-  const auto there = [&](PlanBytes* read) {
+  // How many bytes of them it reads for their hashes.
+  const auto hashed = [&](PlanBytes* read) {
+    const int64_t before = KnownHashes::OfProcess()->hashed_bytes();
     const fb::Binaries* kept;
     const Status status = Cache().Load("key", read, &kept);
     EXPECT_TRUE(status.ok()) << status.message();
-    size_t pages = 0;
-    for (const fb::Buffer* buffer : *fb::GetPlan(read->data())->buffers()) {
-      if (buffer->content_high() != 0) pages += PagesThere(buffer->data()->data(), 65536);
-    }
-    return pages;
+    return KnownHashes::OfProcess()->hashed_bytes() - before;
   };
-  const size_t all = 2 * 65536 / PageBytes();
+  const int64_t all = 2 * 65536;
   PlanBytes fresh, first, second, changed;
-  EXPECT_EQ(there(&fresh), all);
-  EXPECT_EQ(there(&first), all) << "it was written just now: its time may stay when it is changed";
+  EXPECT_EQ(hashed(&fresh), all);
+  EXPECT_EQ(hashed(&first), all) << "it was written just now: its time may stay when it is changed";
   usleep(2100000);
-  EXPECT_EQ(there(&first), all);
-  EXPECT_EQ(there(&second), 0u);
+  EXPECT_EQ(hashed(&first), all);
+  EXPECT_EQ(hashed(&second), 0);
   EXPECT_EQ(memcmp(second.data(), plan_.data(), plan_.size()), 0);
   const std::string path = Weights()[0], bytes = BytesOf(path);
   const int file = open(path.c_str(), O_RDWR);
@@ -628,7 +613,7 @@ TEST_F(WeightsTest, AProcessReadsThemOnceUntilTheyAreChanged) {
   EXPECT_EQ(Miss(), "a file of its weights: it is damaged");
   ASSERT_EQ(pwrite(file, &bytes[7], 1, 7), 1);
   close(file);
-  EXPECT_EQ(there(&changed), all / 2);
+  EXPECT_EQ(hashed(&changed), all / 2);
 }
 
 TEST_F(WeightsTest, EveryDamageIsSeenAndMended) {
