@@ -12,7 +12,7 @@
 namespace quadra {
 namespace {
 
-// Of a pixel. Images of so many rows are within every device's limits.
+// A pixel of more stays as it is. Images of so many rows are within every device's limits.
 constexpr int64_t kMostSlices = 2048;
 
 bool IsPixel(const Shape& shape) { return shape.w == 1 && shape.h == 1; }
@@ -107,7 +107,7 @@ class Sharing {
     return !value.constant && !value.dense && graph_.Producer(id) >= 0;
   }
 
-  // What comes in or goes out keeps memory of its own: the plan knows it by that.
+  // Inputs and outputs keep memory of their own: the plan knows them by that.
   bool CanBeView(ValueId id) const {
     const auto is_border = [this](int at) {
       const Node& node = graph_.nodes[static_cast<size_t>(at)];
