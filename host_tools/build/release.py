@@ -30,6 +30,7 @@ LEFT_OUT = (
         "places/on_jvm.py",
         "places/stock_kernels.py",
         "places/ml_drift_kernels.py",
+        "places/recordings.py",
         "tasks/debian_packages.txt",
     ),
     *(f"tasks/{name}.py" for name in ("demo", "driver_matrix", "lint", "parity", "repository")),

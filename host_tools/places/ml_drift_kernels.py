@@ -5,12 +5,9 @@ runs before a pretended driver, which has the phone's names and limits, and whic
 memory and copies. What was recorded is kept.
 """
 
-import gzip
 import hashlib
-import os
 import re
 import tempfile
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +17,7 @@ from host_tools.android_on_host import pretended_vulkan
 from host_tools.base import child_process, digests, settings
 from host_tools.base.errors import CommandFailed, RunFailed, ToolMissing
 from host_tools.drivers import angle
+from host_tools.places import recordings
 from host_tools.places.on_host import python_command
 from host_tools.places.place import Show
 from host_tools.record.spec import RunSpec
@@ -45,17 +43,7 @@ def record(spec: RunSpec, phone: Phone, headers: Path, show: Show) -> Recorded:
     """spec: of the model, and its option `precision`. headers: the folder of Vulkan's.
 
     ToolMissing: there is no SwiftShader. RunFailed: the accelerator cannot run the model."""
-    file = _file(spec, phone)
-    try:
-        return _read(gzip.decompress(file.read_bytes()))
-    except (OSError, EOFError, ValueError, zlib.error):  # whatever is wrong with it: it is made again
-        pass
-    content = _made(spec, phone, headers, show)
-    settings.make_folder(file.parent, "QUADRA_TOOLS_DIR")
-    new = file.with_suffix(f".{os.getpid()}")
-    new.write_bytes(gzip.compress(content, 1))
-    new.replace(file)
-    return _read(content)
+    return recordings.kept(_file(spec, phone), _read, lambda: _made(spec, phone, headers, show))
 
 
 def _made(spec: RunSpec, phone: Phone, headers: Path, show: Show) -> bytes:

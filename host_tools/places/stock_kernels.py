@@ -5,12 +5,10 @@ delegate chooses its kernels by them; limits, such as the largest group, are thi
 driver, which has the phone's names and limits, and computes nothing. What was recorded is kept.
 """
 
-import gzip
 import hashlib
 import os
 import re
 import tempfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +18,7 @@ from host_tools.android_on_host.jvm import ABI, Machine
 from host_tools.base import digests, settings
 from host_tools.base.errors import RunFailed
 from host_tools.build import stock_delegate
-from host_tools.places import prepare
+from host_tools.places import prepare, recordings
 from host_tools.places.on_jvm import Jvm, JvmAttempt
 from host_tools.places.place import Show
 from host_tools.record import run_folder
@@ -79,17 +77,7 @@ def record_opencl(spec: RunSpec, phone: Phone, show: Show, library: Path | None 
 
 
 def _kept(peer: _Peer, spec: RunSpec, show: Show, library: Path | None) -> Recorded:
-    file = _file(peer, spec)
-    try:
-        return _read(gzip.decompress(file.read_bytes()))
-    except (OSError, EOFError, ValueError, zlib.error):  # whatever is wrong with it: it is made again
-        pass
-    content = _made(peer, spec, show, Jvm(library).delegate())
-    settings.make_folder(file.parent, "QUADRA_TOOLS_DIR")
-    new = file.with_suffix(f".{os.getpid()}")
-    new.write_bytes(gzip.compress(content, 1))
-    new.replace(file)
-    return _read(content)
+    return recordings.kept(_file(peer, spec), _read, lambda: _made(peer, spec, show, Jvm(library).delegate()))
 
 
 def _made(peer: _Peer, spec: RunSpec, show: Show, library: Path) -> bytes:
