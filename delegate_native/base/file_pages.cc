@@ -43,15 +43,13 @@ class PageTable {
   const int file_;
 };
 
-size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
-
 }  // namespace
 
 // Some of a mapping's pages may be a file's and others written to: only the kernel's table of pages
 // tells, not its list of mappings. Where it cannot be read nothing is given back.
 void GiveFilePagesBack(const void* data, size_t size) {
   if (size < kLeastBytes) return;
-  const size_t page = PageSize();
+  const size_t page = PageBytes();
   const auto begin = reinterpret_cast<uintptr_t>(data);
   size_t at = (begin + page - 1) / page;
   const size_t end = (begin + size) / page;
@@ -72,7 +70,7 @@ void GiveFilePagesBack(const void* data, size_t size) {
 }
 
 bool AreFilePages(const void* data, size_t size) {
-  const size_t page = PageSize();
+  const size_t page = PageBytes();
   const auto begin = reinterpret_cast<uintptr_t>(data);
   size_t at = begin / page;
   const size_t end = (begin + size + page - 1) / page;

@@ -2,11 +2,15 @@
 #ifndef QUADRA_BASE_FILE_PAGES_H_
 #define QUADRA_BASE_FILE_PAGES_H_
 
+#include <unistd.h>
+
 #include <cstddef>
 
 #include "delegate_native/base/content_hash.h"
 
 namespace quadra {
+
+inline size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 // Gives those whole pages of some bytes back that a file backs: whoever reads them again gets them
 // from there. Other memory is left as it is: anonymous pages, and those of a file that were written

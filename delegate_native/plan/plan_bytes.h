@@ -3,16 +3,15 @@
 #define QUADRA_PLAN_PLAN_BYTES_H_
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-namespace quadra {
+#include "delegate_native/base/file_pages.h"
 
-inline size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+namespace quadra {
 
 // The bytes of a finished fb::Plan (plan/plan.fbs), aligned so that a device which shares the
 // host's memory can use its constants where they are.
