@@ -54,7 +54,7 @@ def op_names() -> list[str]:
         if ".import = " not in found[1]:
             continue  # a part of other ops
         told = [builtins[word.lower()] for word in re.findall(r"kTfLiteBuiltin(\w+)", found[1])]
-        told += re.findall(r'\.custom = (?:QUADRA_TEXT\()?"(\w+)"', found[1])
+        told += re.findall(r'\.custom = (?:QUADRA_TEXT\()?"([\w.]+)"', found[1])
         assert told, f"{symbol} names no op of TFLite"
         names += told
     rows = (_OPS / "elementwise_list.cc").read_text().split("const Op kElementwiseOps[] = {")[1]

@@ -20,6 +20,7 @@ from tests.random_ops import (
     moves,
     some_weights,
 )
+from tests.vectors import hadamard_rotation
 from tests.vectors.case import sparse_constant
 from tests.vectors.conv_3d import options_3d, window_3d
 from tests.vectors.recurrent import Both, Layer, Svdf
@@ -125,6 +126,13 @@ def _spectrum(b, x):
         return None
     made = b.op("RFFT2D", [x, i32([1, length])], shape, "Rfft2dOptions", dtype="complex64")
     return b.op(b.draw(st.sampled_from(["COMPLEX_ABS", "REAL", "IMAG"])), [made], shape)
+
+
+@kind("norm", "aeq.hadamard_rotation", ranks=(2, 3))
+def _hadamard(b, x):
+    common = x.shape[-1] & -x.shape[-1]  # the largest power of two that divides it
+    size = b.draw(st.sampled_from([1 << n for n in range(common.bit_length())]))
+    return b.op("aeq.hadamard_rotation", [x], x.shape, custom_options=hadamard_rotation.options(size))
 
 
 # Layers with a state
