@@ -30,11 +30,16 @@ jbyteArray ToBytes(JNIEnv* env, const std::string& text) {
   return bytes;
 }
 
+std::string FromBytes(JNIEnv* env, jbyteArray bytes) {
+  std::string text(static_cast<size_t>(env->GetArrayLength(bytes)), '\0');
+  env->GetByteArrayRegion(bytes, 0, static_cast<jsize>(text.size()),
+                          reinterpret_cast<jbyte*>(&text[0]));
+  return text;
+}
+
 // `words` is key NUL value NUL …
 Status ReadOptions(JNIEnv* env, jbyteArray words, Options* options) {
-  std::string text(static_cast<size_t>(env->GetArrayLength(words)), '\0');
-  env->GetByteArrayRegion(words, 0, static_cast<jsize>(text.size()),
-                          reinterpret_cast<jbyte*>(&text[0]));
+  const std::string text = FromBytes(env, words);
   QUADRA_RETURN_IF_ERROR(DefaultOptions(options));
   for (size_t at = 0; at < text.size();) {
     const std::string key = text.c_str() + at;
@@ -112,6 +117,27 @@ jbyteArray Report(JNIEnv* env, jclass, jlong handle) {
   return ToBytes(env, Delegate::From(FromHandle(handle))->Report());
 }
 
+// `numbers` are all of a direct buffer.
+void ReadState(JNIEnv* env, jclass, jlong handle, jbyteArray name, jobject numbers,
+               jobjectArray error) {
+  const Delegate* const delegate = Delegate::From(FromHandle(handle));
+  Succeeded(env,
+            delegate->states().Read(FromBytes(env, name), env->GetDirectBufferAddress(numbers),
+                                    static_cast<size_t>(env->GetDirectBufferCapacity(numbers))),
+            error);
+}
+
+// Null: zeros, without a name in all states.
+void WriteState(JNIEnv* env, jclass, jlong handle, jbyteArray name, jobject numbers,
+                jobjectArray error) {
+  const std::string text = name ? FromBytes(env, name) : std::string();
+  const void* const from = numbers ? env->GetDirectBufferAddress(numbers) : nullptr;
+  const size_t bytes =
+      numbers ? static_cast<size_t>(env->GetDirectBufferCapacity(numbers)) : size_t{0};
+  const Delegate* const delegate = Delegate::From(FromHandle(handle));
+  Succeeded(env, delegate->states().Write(name ? text.c_str() : nullptr, from, bytes), error);
+}
+
 jbyteArray Probe(JNIEnv* env, jclass, jbyteArray words, jobjectArray error) {
   Options options;
   if (!Succeeded(env, ReadOptions(env, words, &options), error)) return nullptr;
@@ -146,6 +172,8 @@ extern "C" QUADRA_EXPORT jint JNI_OnLoad(JavaVM* vm, void*) {
       quadra::Method("create", "([BLorg/quadra/gpu/VerdictListener;[[B)J", &quadra::Create),
       quadra::Method("destroy", "(J)V", &quadra::Destroy),
       quadra::Method("report", "(J)[B", &quadra::Report),
+      quadra::Method("readState", "(J[BLjava/nio/ByteBuffer;[[B)V", &quadra::ReadState),
+      quadra::Method("writeState", "(J[BLjava/nio/ByteBuffer;[[B)V", &quadra::WriteState),
       quadra::Method("probe", "([B[[B)[B", &quadra::Probe),
       quadra::Method("cpuTimeNanos", "()J", &quadra::CpuTimeNanos),
   };

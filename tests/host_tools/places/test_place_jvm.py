@@ -124,6 +124,15 @@ def test_second_starts_are_from_what_each_kept_and_the_stock_delegate_keeps_on_o
     assert not (folder.path / "kept").exists()
 
 
+def stateful_model() -> bytes:
+    """y = x + h_in, and the same again as h_out."""
+    m = Model()
+    inputs = [m.input((1, 3, 5)), m.input((1, 3, 5), name="h_in")]
+    new = m.op("ADD", inputs, (1, 3, 5), "AddOptions", output={"name": "h_out"})
+    m.output(m.elementwise("ABS", new), new)
+    return m.bytes()
+
+
 # Two processes: Robolectric's class loader and Java's own cannot both load one library.
 @pytest.mark.parametrize(
     "names",
@@ -131,7 +140,11 @@ def test_second_starts_are_from_what_each_kept_and_the_stock_delegate_keeps_on_o
 )
 def test_java_tests_pass_with_androids_libraries(names, model, android, tmp_path):
     given = {"quadra.model": str(model), "quadra.target": str(TARGETS / "mali-g76.json")}
-    for name, content in (("cut_model", cut_model()), ("quantised_model", quantised_model())):
+    for name, content in (
+        ("cut_model", cut_model()),
+        ("quantised_model", quantised_model()),
+        ("states", stateful_model()),
+    ):
         (tmp_path / name).write_bytes(content)
         given[f"quadra.{name}"] = str(tmp_path / name)
     machine = jvm.Machine(android)

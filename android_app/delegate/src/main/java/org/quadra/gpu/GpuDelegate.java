@@ -1,5 +1,6 @@
 package org.quadra.gpu;
 
+import java.nio.ByteBuffer;
 import org.tensorflow.lite.Delegate;
 
 /**
@@ -61,6 +62,51 @@ public class GpuDelegate implements Delegate {
       json = QuadraNative.reportOf(openHandle("ask it for its report"));
     }
     return new DelegateReport(json);
+  }
+
+  /**
+   * Copies the numbers of a state that {@link GpuDelegateFactory.Options#setStates} keeps on the
+   * GPU into a direct buffer, from its position to its limit, which must be as many bytes as the
+   * tensor has. States begin with zeros. Not during an inference.
+   *
+   * @param name as all signatures have it: what is behind "decode_" where the option is "kv_cache_"
+   *     and an input is named decode_kv_cache_k_0
+   * @throws IllegalArgumentException where there is no such state, it has another size, or the
+   *     buffer is not direct; the message says which
+   */
+  public void readState(String name, ByteBuffer numbers) {
+    check("readState", name, numbers);
+    if (numbers.isReadOnly()) {
+      throw new IllegalArgumentException("Quadra: readState: the buffer is read-only");
+    }
+    synchronized (lock) {
+      QuadraNative.readState(openHandle("read a state"), name, numbers.slice());
+    }
+  }
+
+  /** Gives a state the numbers of a direct buffer, from its position to its limit, the same way. */
+  public void writeState(String name, ByteBuffer numbers) {
+    check("writeState", name, numbers);
+    synchronized (lock) {
+      QuadraNative.writeState(openHandle("write a state"), name, numbers.slice());
+    }
+  }
+
+  /** Gives all states zeros, as for another conversation or stream. */
+  public void clearStates() {
+    synchronized (lock) {
+      QuadraNative.writeState(openHandle("clear its states"), null, null);
+    }
+  }
+
+  private static void check(String tried, String name, ByteBuffer numbers) {
+    if (name == null || numbers == null || !numbers.isDirect()) {
+      throw new IllegalArgumentException(
+          "Quadra: "
+              + tried
+              + ": it needs a name and a direct buffer; next: ByteBuffer.allocateDirect(bytes)"
+              + ".order(ByteOrder.nativeOrder())");
+    }
   }
 
   public boolean isClosed() {

@@ -1,5 +1,6 @@
 package org.quadra.gpu;
 
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.json.JSONObject;
@@ -33,6 +34,23 @@ final class QuadraNative {
 
   static String reportOf(long handle) {
     return text(report(handle));
+  }
+
+  /** The numbers of a state, into the whole of a direct buffer. */
+  static void readState(long handle, String name, ByteBuffer numbers) {
+    byte[][] error = new byte[1][];
+    readState(handle, name.getBytes(StandardCharsets.UTF_8), numbers, error);
+    check(error);
+  }
+
+  /**
+   * The numbers of a state, from the whole of a direct buffer; null: zeros, without a name in all.
+   */
+  static void writeState(long handle, String name, ByteBuffer numbers) {
+    byte[][] error = new byte[1][];
+    byte[] utf8 = name == null ? null : name.getBytes(StandardCharsets.UTF_8);
+    writeState(handle, utf8, numbers, error);
+    check(error);
   }
 
   /** Loads the library; {@link IllegalStateException} says why it cannot be loaded. */
@@ -81,6 +99,12 @@ final class QuadraNative {
   static native void destroy(long handle);
 
   private static native byte[] report(long handle);
+
+  private static native void readState(
+      long handle, byte[] name, ByteBuffer numbers, byte[][] error);
+
+  private static native void writeState(
+      long handle, byte[] name, ByteBuffer numbers, byte[][] error);
 
   private static native byte[] probe(byte[] words, byte[][] error);
 

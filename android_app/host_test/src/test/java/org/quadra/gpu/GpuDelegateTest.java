@@ -7,6 +7,7 @@ import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -49,7 +50,29 @@ public class GpuDelegateTest {
     IllegalStateException report = assertThrows(IllegalStateException.class, delegate::getReport);
     assertTrue(handle.getMessage(), handle.getMessage().contains("this delegate is closed; next:"));
     assertTrue(report.getMessage(), report.getMessage().contains("this delegate is closed; next:"));
+    assertThrows(IllegalStateException.class, delegate::clearStates);
     delegate.close(); // again: nothing happens
+  }
+
+  @Test
+  public void statesThatAreNotThereAreRefusedWithASentence() {
+    ByteBuffer direct = ByteBuffer.allocateDirect(16), onHeap = ByteBuffer.allocate(16);
+    try (GpuDelegate delegate = new GpuDelegate(new Options().setStates("kv_cache_"))) {
+      for (String[] tried : new String[][] {{"kv_cache_k", "no state"}, {"\u00e4", "no state"}}) {
+        IllegalArgumentException error =
+            assertThrows(
+                IllegalArgumentException.class, () -> delegate.readState(tried[0], direct));
+        assertTrue(error.getMessage(), error.getMessage().contains(tried[1]));
+        assertThrows(IllegalArgumentException.class, () -> delegate.writeState(tried[0], direct));
+      }
+      assertThrows(IllegalArgumentException.class, () -> delegate.readState("kv_cache_k", onHeap));
+      assertThrows(IllegalArgumentException.class, () -> delegate.writeState("kv_cache_k", null));
+      assertThrows(IllegalArgumentException.class, () -> delegate.writeState(null, direct));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> delegate.readState("kv_cache_k", direct.asReadOnlyBuffer()));
+      delegate.clearStates(); // there are none
+    }
   }
 
   @Test

@@ -14,7 +14,9 @@ import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -226,6 +228,60 @@ public class DelegateInAndroid {
     assertTrue(entries("/proc/self/fd") <= files + 2);
     long grown = residentBytes() - bytes;
     assertTrue("grown by " + grown + " bytes", grown < MAY_GROW_BYTES);
+  }
+
+  /** Of quadra.states: y = x + h_in, and the same again as h_out. */
+  @Test
+  public void aStateStaysOnTheGpuAndIsReadWrittenAndCleared() {
+    File stateful = new File(System.getProperty("quadra.states"));
+    for (String backend : new String[] {"opencl", "gles"}) {
+      GpuDelegateFactory.Options given = options(backend).setStates("h_in=h_out");
+      try (GpuDelegate delegate = new GpuDelegate(given);
+          Interpreter interpreter =
+              new Interpreter(stateful, new Interpreter.Options().addDelegate(delegate))) {
+        assertEquals(1f, step(interpreter, 1), 0f);
+        assertEquals(3f, step(interpreter, 2), 0f);
+        int bytes = interpreter.getInputTensor(1).numBytes();
+        ByteBuffer numbers = buffer(bytes + 4);
+        numbers.position(4);
+        delegate.readState("h_in", numbers);
+        assertEquals(3f, numbers.getFloat(4), 0f);
+        assertEquals(3f, numbers.getFloat(bytes), 0f);
+        while (numbers.hasRemaining()) {
+          numbers.putFloat(10);
+        }
+        numbers.position(4);
+        delegate.writeState("h_in", numbers);
+        assertEquals(15f, step(interpreter, 5), 0f);
+        delegate.clearStates();
+        assertEquals(7f, step(interpreter, 7), 0f);
+        numbers.position(0);
+        IllegalArgumentException error =
+            assertThrows(IllegalArgumentException.class, () -> delegate.readState("h_in", numbers));
+        assertTrue(error.getMessage(), error.getMessage().contains("it has " + bytes + " bytes"));
+      }
+    }
+  }
+
+  /** The first number of y where all of x are this one, and the interpreter's h_in is a hundred. */
+  private static float step(Interpreter interpreter, float x) {
+    ByteBuffer[] buffers = new ByteBuffer[4];
+    for (int i = 0; i < 4; i++) {
+      int bytes =
+          i < 2
+              ? interpreter.getInputTensor(i).numBytes()
+              : interpreter.getOutputTensor(i - 2).numBytes();
+      buffers[i] = buffer(bytes);
+      while (buffers[i].hasRemaining()) {
+        buffers[i].putFloat(i == 0 ? x : 100);
+      }
+      buffers[i].rewind();
+    }
+    Map<Integer, Object> outputs = new HashMap<>();
+    outputs.put(0, buffers[2]);
+    outputs.put(1, buffers[3]);
+    interpreter.runForMultipleInputsOutputs(new Object[] {buffers[0], buffers[1]}, outputs);
+    return buffers[2].getFloat(0);
   }
 
   private static GpuDelegateFactory.Options options(String backend) {
