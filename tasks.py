@@ -710,6 +710,7 @@ def plan(
         "json": "Also write all figures into this file (default: none).",
         "backend": "Of a model's kernels: gles or opencl; runs and plans have theirs (default: gles, with --peer the peer's, with --check both).",
         "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers: shipped-gles, or shipped-opencl, which is what it takes on phones that have OpenCL; or ml-drift, LiteRT's own kernels, from the wheel ai-edge-litert (default: none).",
+        "roofline": "Show the dispatches instead of the kernels: what bounds each on the phone, arithmetic, bytes or launches, by published numbers.",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
         "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system. With --backend opencl those of OpenCL, with --peer ml-drift those of Vulkan.",
@@ -718,8 +719,8 @@ def plan(
 )
 def analyse(
     c: Context, what: str = "", gpu: str = "", precision: str = "f32", top: int = 20, json: str = "",
-    peer: str = "", backend: str = "", check: bool = False, keep: bool = False, install: bool = False,
-    library: str = "",
+    peer: str = "", backend: str = "", roofline: bool = False, check: bool = False, keep: bool = False,
+    install: bool = False, library: str = "",
 ) -> None:  # fmt: skip
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
@@ -739,13 +740,15 @@ def analyse(
         return
     if not what:
         raise Misuse("inv analyse", "no model, run or plan is given", "`./inv --help analyse`")
+    if peer and roofline:
+        raise Misuse("inv analyse --roofline", "a peer's bytes are not known by tensor", "omit --peer or --roofline")
     if peer:
         analyse.show_beside(analyse.ask_beside(what, peer, gpu, precision, _file(library), backend), console, json)
         return
     found = analyse.ask(what, gpu, precision, _file(library), backend or "gles")
     if json:
         analyse.write_json(found, Path(json).expanduser())
-    analyse.show(found, console, top)
+    analyse.show(found, console, top, roofline)
 
 
 @task(

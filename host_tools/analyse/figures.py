@@ -17,13 +17,23 @@ NOT_READ = "what the compiler said could not be read"
 
 
 @dataclass(frozen=True)
+class Once:
+    """Bytes that a dispatch reads and writes, each once: of weights and other constants, of activations."""
+
+    weights: int
+    read: int
+    written: int
+
+
+@dataclass(frozen=True)
 class Launch:
     """A dispatch with the text that it runs. numbers: of the text's uniforms, by name; Vulkan's: the bytes of its buffers of
-    numbers, by binding; None: they are the dispatch's."""
+    numbers, by binding; None: they are the dispatch's. once: None where it is not known."""
 
     text: str
     dispatch: Dispatch
     numbers: Mapping[str, Any] | None = None
+    once: Once | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,21 @@ class DispatchFigures:
     work: Counter[str]
     is_complete: bool  # False: some loop's trips are not known; it counts as one trip
     lanes: int = 0  # of the waves in which some work-item computes
+    once: Once | None = None
+
+    def moved_bytes(self, texel: int, how: Sequence[str] = ("read", "written")) -> int:
+        """By instructions: before any cache. texel: bytes of one."""
+        return sum(self.work[f"{one}_bytes"] + texel * self.work[f"{one}_texels"] for one in how)
+
+    def least_bytes(self, texel: int) -> int:
+        """Each once, and no more than its instructions move: some read a part of a tensor. 0: not known."""
+        if self.once is None:
+            return 0
+        read, written = self.once.weights + self.once.read, self.once.written
+        if self.is_complete:
+            read = min(read, self.moved_bytes(texel, ("read",)))
+            written = min(written, self.moved_bytes(texel, ("written",)))
+        return read + written
 
 
 @dataclass
@@ -78,18 +103,22 @@ class Figures:
     own_multiply_adds: int = 0
     api: str = "gles"
     memory: Memory | None = None
+    outside_bytes: int = 0  # of the model's inputs and outputs
 
     @property
     def is_complete(self) -> bool:
         return all(kernel.is_complete for kernel in self.kernels)
+
+    @property
+    def texel_bytes(self) -> int:
+        return 16 if self.precision == "f32" else 8
 
     def work(self, what: str) -> int:
         return sum(kernel.work(what) for kernel in self.kernels)
 
     def bytes(self, how: str) -> int:
         """read or written, by instructions: before any cache."""
-        texel = 16 if self.precision == "f32" else 8
-        return self.work(f"{how}_bytes") + texel * self.work(f"{how}_texels")
+        return self.work(f"{how}_bytes") + self.texel_bytes * self.work(f"{how}_texels")
 
     @property
     def failed(self) -> list[KernelFigures]:
@@ -102,11 +131,23 @@ def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[
     found = of_launches(gpu, launches, plans[0].precision, show, plans[0].api)
     found.target, found.own_multiply_adds = plans[0].target, own_multiply_adds
     found.memory = Memory(sum(one.activation_bytes for one in plans), sum(one.constant_bytes for one in plans))
+    found.outside_bytes = sum(plan.tensors[io.tensor].bytes for plan in plans for io in (*plan.inputs, *plan.outputs))
     return found
 
 
 def launches_of(plans: Sequence[Plan]) -> list[Launch]:
-    return [Launch(_text(plan, dispatch), dispatch) for plan in plans for dispatch in plan.dispatches]
+    return [
+        Launch(_text(plan, dispatch), dispatch, once=once_of(plan, dispatch))
+        for plan in plans
+        for dispatch in plan.dispatches
+    ]
+
+
+def once_of(plan: Plan, dispatch: Dispatch) -> Once:
+    """By its arguments. What two of them name counts once."""
+    read, written = (set(plan.regions_of(dispatch, written)) for written in (False, True))
+    weights = {region for region in read if plan.buffers[region.buffer].kind == "Constant"}
+    return Once(*(sum(region.bytes for region in regions) for regions in (weights, read - weights, written)))
 
 
 def of_launches(
@@ -146,7 +187,7 @@ def _trips(launch: Launch) -> Trips:
 def _not_compiled(launch: Launch) -> DispatchFigures:
     dispatch = launch.dispatch
     items = _trips(launch).count
-    return DispatchFigures(dispatch.name, tuple(dispatch.nodes), items, Counter(), False)
+    return DispatchFigures(dispatch.name, tuple(dispatch.nodes), items, Counter(), False, once=launch.once)
 
 
 def _reason(said: Said) -> str:
@@ -169,7 +210,8 @@ def _dispatch(compiled: Compiled, launch: Launch) -> DispatchFigures:
     lanes = trips.lanes(dispatch.local, compiled.lanes)
     work["wave_slots"] = round(work["slots"] * lanes / max(1, trips.count))
     work["half_rate_slots"] = round((work["slots"] - work["half_slots"] / 2) * lanes / max(1, trips.count))
-    return DispatchFigures(dispatch.name, tuple(dispatch.nodes), trips.count, work, None not in counts, lanes)
+    nodes = tuple(dispatch.nodes)
+    return DispatchFigures(dispatch.name, nodes, trips.count, work, None not in counts, lanes, launch.once)
 
 
 def to_json(found: Figures) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.analyse import gpu_rates, roofline, roofline_table
 from host_tools.analyse.figures import Figures, KernelFigures
 from host_tools.base.text_table import Table, number, text
 
@@ -18,18 +19,24 @@ HALVES = "With halves, Mesa's compiler for Adreno makes more of it than the GPU 
 
 def show(found: Figures, console: Console, top: int = 20) -> None:
     """top: at most so many kernels; 0 is all. Work is in millions, of a whole inference."""
-    title = f"{found.gpu.name}, {API_TITLES[found.api]}, {found.precision}, target {found.target}, Mesa {found.mesa}"
-    console.print(f"[bold]{escape(title)}[/]")
+    console.print(f"[bold]{escape(title(found))}[/]")
     _table(found, top).show(console)
     rest = len(found.kernels) - top if top else 0
     if rest > 0:
         console.print(f"[dim]and {rest} more kernels: --top 0[/]")
     console.print(escape(_sum(found)))
+    roof = roofline.of(found, gpu_rates.of(found.gpu))
+    if roof:
+        console.print(escape(f"{roofline_table.summary(roof)}: --roofline"))
     if not found.is_complete:
         console.print("≥: a loop's trips are not known, and count as one; or a kernel has no machine code.")
     if found.gpu.kind == "adreno" and found.precision != "f32":
         console.print(f"[dim]{HALVES}[/]")
     console.print(f"[dim]{WHAT_THEY_ARE}[/]")
+
+
+def title(found: Figures) -> str:
+    return f"{found.gpu.name}, {API_TITLES[found.api]}, {found.precision}, target {found.target}, Mesa {found.mesa}"
 
 
 def _table(found: Figures, top: int) -> Table:

@@ -14,6 +14,7 @@ from host_tools.analyse import (
     beside,
     figures,
     figures_table,
+    gpu_rates,
     guard,
     mesa_packages,
     opencl_text,
@@ -22,6 +23,8 @@ from host_tools.analyse import (
     recorded_calls,
     recorded_opencl,
     recorded_vulkan,
+    roofline,
+    roofline_table,
 )
 from host_tools.analyse.beside import Pair
 from host_tools.analyse.figures import Figures
@@ -266,15 +269,24 @@ def _ask_layer(gpus: str, library: Path | None) -> list[Figures]:
         return ask(str(path), gpus, "f32", library)
 
 
-def show(found: list[Figures], console: Console, top: int) -> None:
+def show(found: list[Figures], console: Console, top: int, by_bounds: bool = False) -> None:
+    """by_bounds: the dispatches by what bounds each, instead of the kernels."""
     for number, one in enumerate(found):
         if number:
             console.print()
-        figures_table.show(one, console, top)
+        if by_bounds:
+            roofline_table.show(one, figures_table.title(one), console, top)
+        else:
+            figures_table.show(one, console, top)
 
 
 def write_json(found: list[Figures], path: Path) -> None:
-    _write([figures.to_json(one) for one in found], path)
+    _write([figures.to_json(one) | {"roofline": _roofline_json(one)} for one in found], path)
+
+
+def _roofline_json(found: Figures) -> dict[str, Any] | None:
+    roof = roofline.of(found, gpu_rates.of(found.gpu))
+    return roofline.to_json(roof) if roof else None
 
 
 def show_beside(pairs: list[Pair], console: Console, json_file: str) -> None:

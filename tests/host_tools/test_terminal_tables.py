@@ -17,7 +17,7 @@ from msgspec import structs
 from rich.console import Console
 from rich.text import Text
 
-from host_tools.analyse import beside, figures_table
+from host_tools.analyse import beside, figures_table, roofline_table
 from host_tools.analyse.beside import Pair
 from host_tools.analyse.figures import KernelFigures
 from host_tools.base import terminal, text_table
@@ -66,7 +66,7 @@ from host_tools.tasks import (
     runs,
 )
 from tests.host_tools import run_folders
-from tests.host_tools.analyse import test_beside
+from tests.host_tools.analyse import test_beside, test_roofline
 from tests.host_tools.judge import regress_cases, test_run_diff
 from tests.host_tools.measure import test_bench
 from tests.host_tools.record import cache_files, plans
@@ -115,6 +115,15 @@ def figures_of_kernels(folder: Path, console: Console) -> None:
     found.kernels.append(KernelFigures("conv2d_3", "does not compile: 0:12 no such thing\n" * 3 + "at all", None))
     found.kernels += [replace(found.kernels[0], entry=HOSTILE.replace("\udc80", ""))]
     figures_table.show(found, console)
+
+
+@case
+def rooflines_of_dispatches(folder: Path, console: Console) -> None:
+    found = test_roofline.model(
+        test_roofline.dispatch(HOSTILE.replace("\udc80", ""), 10**12, test_roofline.Once(10**9, 10**10, 10**8)),
+        test_roofline.dispatch("060_from_slices", 10**6, test_roofline.Once(1, 10**9, 10**8), is_complete=False),
+    )
+    roofline_table.show(found, LONG, console, 1)
 
 
 @case

@@ -9,7 +9,7 @@ from host_tools.analyse import figures, phone_compilers
 from host_tools.analyse.phone_gpus import GPUS
 from host_tools.base import settings
 from host_tools.base.errors import ToolMissing
-from host_tools.record.checked_plan import Arg, Dispatch, Kernel, Plan, Program
+from host_tools.record.checked_plan import Arg, Buffer, Dispatch, Kernel, Plan, Program, Region
 from host_tools.request import phone
 from host_tools.request.from_arguments import TARGETS
 
@@ -89,7 +89,8 @@ def opencl_plan(source=_OPENCL_SOURCE):
     buffers = [Arg("Buffer", written, "Memory", 0, 0, 0.0) for written in (False, True)]
     one.dispatches[0].args[:0] = buffers
     program = Program("", [Kernel("k_1", "k", source, [])], "-cl-std=CL1.2")
-    return Plan("opencl", "t", "", "f32", [], [], [], [program], one.dispatches, [], [], 0, 0, 0)
+    memory, regions = [Buffer("Io", 576, b"", 0, 0, "Float")], [Region(0, 0, 576)]
+    return Plan("opencl", "t", "", "f32", memory, regions, [], [program], one.dispatches, [], [], 0, 0, 0)
 
 
 def _with_opencl(gpu):
