@@ -4,15 +4,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from host_tools.analyse import opencl_text
+from host_tools.analyse import opencl_text, recorded_lines
 from host_tools.analyse.figures import Launch, Memory
-from host_tools.base.errors import RunFailed
+from host_tools.analyse.recorded_lines import whole_number
 from host_tools.record.checked_plan import Dispatch
 
 # Of no consequence for another compiler, or of ill: with -cl-fast-relaxed-math Mesa does not fuse products and sums.
 _LEFT_OUT = re.compile(r"-cl-fast-relaxed-math\b|-qcom\S*")
 _DRIVERS_CHOICE = 64  # of a group, where the program leaves it to the driver: a wave along x
-_MOST_BYTES, _MOST_ITEMS = 1 << 40, 1 << 32
+_MOST_ITEMS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -124,34 +124,14 @@ class _Reader:
         self.used |= set(run.objects.values())
 
 
-def whole_number(word: str, most: int = _MOST_BYTES) -> int:
-    """ValueError: it is no number, or one that nothing has."""
-    if not (word.isascii() and word.isdecimal()) or len(word) > 15 or int(word) > most:
-        raise ValueError(word)
-    return int(word)
-
-
 def read(calls: bytes) -> Recording:
     """RunFailed: a line is not of the form."""
-    reader, at = _Reader(), 0
-    while at < len(calls):
-        end = calls.find(b"\n", at)
-        end = end if end >= 0 else len(calls)
-        line = calls[at:end].decode("utf-8", "replace")
-        at = end + 1
-        words = line.split()
-        try:
-            if words[:1] == ["program"] and len(words) == 3:
-                size = whole_number(words[2])
-                if at + size > len(calls):
-                    raise ValueError(words)
-                reader.texts[words[1]] = calls[at : at + size].decode("utf-8", "replace")
-                at += size + 1
-            else:
-                reader.line(words or [""])
-        except (KeyError, ValueError) as error:
-            came_back = f"the line {line[:80]!r} is not of its form"
-            raise RunFailed("read recorded calls of OpenCL", came_back, "record them again") from error
+    reader = _Reader()
+
+    def program(number: str, text: bytes) -> None:
+        reader.texts[number] = text.decode("utf-8", "replace")
+
+    recorded_lines.read("OpenCL", calls, reader.line, {"program": program})
     return Recording(reader.launches, _memory(reader), list(reader.refused))
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from host_tools.analyse import spirv
+from host_tools.analyse import recorded_lines, spirv
 from host_tools.analyse.figures import Launch, Memory
-from host_tools.analyse.recorded_opencl import Recording, whole_number
+from host_tools.analyse.recorded_lines import whole_number
+from host_tools.analyse.recorded_opencl import Recording
 from host_tools.base.errors import RunFailed
 from host_tools.record.checked_plan import Dispatch
 
 _STORAGE_IMAGE, _UNIFORM = 3, 6  # VkDescriptorType
-_MOST_BYTES, _MOST_GROUPS = 1 << 40, 1 << 32
+_MOST_GROUPS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class _Reader:
         """Of anything without bytes behind it. KeyError, ValueError: it is not of the form."""
         kinds: dict[str, Callable[..., None]] = {
             "pipeline": self._pipeline,
-            "buffer": lambda number, size: self.sizes.update({("buffer", number): whole_number(size, _MOST_BYTES)}),
-            "image": lambda number, size: self.sizes.update({("image", number): whole_number(size, _MOST_BYTES)}),
+            "buffer": lambda number, size: self.sizes.update({("buffer", number): whole_number(size)}),
+            "image": lambda number, size: self.sizes.update({("image", number): whole_number(size)}),
             "set": self._set,
             "run": self._run,
             "bind": self._bind,
@@ -63,7 +64,7 @@ class _Reader:
         self.pipelines[number] = (shader, entry)
 
     def _set(self, number: str, binding: str, kind: str, what: str, one: str, at: str = "0") -> None:
-        found = _Bound(what, whole_number(kind, 64), one, whole_number(at, _MOST_BYTES))
+        found = _Bound(what, whole_number(kind, 64), one, whole_number(at))
         self.sets.setdefault(number, {})[whole_number(binding, 1 << 16)] = found
 
     def _run(self, pipeline: str) -> None:
@@ -83,24 +84,9 @@ class _Reader:
 
 def read(calls: bytes) -> Recording:
     """RunFailed: a line is not of the form."""
-    reader, at = _Reader(), 0
-    while at < len(calls):
-        end = calls.find(b"\n", at)
-        end = end if end >= 0 else len(calls)
-        line = calls[at:end].decode("utf-8", "replace")
-        at = end + 1
-        words = line.split()
-        try:
-            if words[:1] in (["shader"], ["uniforms"]) and len(words) == 3:
-                size = whole_number(words[2], len(calls) - at)
-                kept = reader.shaders if words[0] == "shader" else reader.numbers
-                kept[words[1]] = calls[at : at + size]
-                at += size + 1
-            else:
-                reader.line(words or [""])
-        except (KeyError, ValueError) as error:
-            came_back = f"the line {line[:80]!r} is not of its form"
-            raise RunFailed("read recorded calls of Vulkan", came_back, "record them again") from error
+    reader = _Reader()
+    with_bytes = {"shader": reader.shaders.__setitem__, "uniforms": reader.numbers.__setitem__}
+    recorded_lines.read("Vulkan", calls, reader.line, with_bytes)
     try:
         texts = {
             number: spirv.as_text(reader.shaders[shader], entry) for number, (shader, entry) in reader.pipelines.items()

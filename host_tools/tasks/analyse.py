@@ -20,7 +20,7 @@ from host_tools.analyse import (
     opencl_text,
     phone_compilers,
     phone_gpus,
-    recorded_calls,
+    recorded_gles,
     recorded_opencl,
     recorded_vulkan,
     roofline,
@@ -147,7 +147,7 @@ def _beside_stock_delegate(peer: str, name: str, gpu: Gpu, precision: str, libra
     with progress(f"analyse {name} on the stock delegate") as show:
         if api == "gles":
             recorded = stock_kernels.record(spec, *gpu.shown, show)
-            calls = Recording(recorded_calls.launches(recorded.calls), None, [])
+            calls = Recording(recorded_gles.launches(recorded.calls), None, [])
         else:
             recorded = stock_kernels.record_opencl(spec, phone.read(gpu.name), show)
             calls = recorded_opencl.read(recorded.calls)

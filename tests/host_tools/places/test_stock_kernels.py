@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from host_tools.analyse import figures, phone_compilers, recorded_calls, recorded_opencl
+from host_tools.analyse import figures, phone_compilers, recorded_gles, recorded_opencl
 from host_tools.analyse.phone_gpus import named
 from host_tools.android_on_host import pretended_opencl
 from host_tools.base.errors import RunFailed, ToolMissing
@@ -113,7 +113,7 @@ def test_its_convolution_through_a_phones_compiler(spec, tmp_path, monkeypatch):
         pytest.skip(f"the compiler for Adreno is not installed: {phone_compilers.INSTALL}")
     recorded = stock_kernels.record(spec, *gpu.shown, lambda line: None, app_library())
     assert (recorded.nodes, recorded.all_nodes) == (1, 1)
-    found = figures.of_launches(gpu, recorded_calls.launches(recorded.calls), "f32", lambda line: None)
+    found = figures.of_launches(gpu, recorded_gles.launches(recorded.calls), "f32", lambda line: None)
     assert found.is_complete
     assert found.work("multiply_adds") >= 16 * 16 * 8 * 8  # with those of addresses
     assert found.work("writes") >= 16 * 16 * 2

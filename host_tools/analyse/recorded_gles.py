@@ -4,8 +4,8 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from host_tools.analyse import recorded_lines
 from host_tools.analyse.figures import Launch
-from host_tools.base.errors import RunFailed
 from host_tools.record.checked_plan import Dispatch
 
 
@@ -23,16 +23,12 @@ def launches(calls: bytes) -> list[Launch]:
     found: list[Launch] = []
     texts: dict[str, str] = {}
     programs: dict[str, _Program] = defaultdict(_Program)
-    at = 0
-    while at < len(calls):
-        end = calls.find(b"\n", at)
-        end = end if end >= 0 else len(calls)
-        line = calls[at:end].decode("utf-8", "replace")
-        at = end + 1
-        match line.split():
-            case ["source", shader, size] if size.isdecimal():
-                texts[shader] = calls[at : at + int(size)].decode("utf-8", "replace")
-                at += int(size) + 1
+
+    def source(shader: str, text: bytes) -> None:
+        texts[shader] = text.decode("utf-8", "replace")
+
+    def line(words: list[str]) -> None:
+        match words:
             case ["attach", program, shader]:
                 programs[program] = _Program(texts.get(shader, ""))
             case ["location", program, location, name]:
@@ -42,8 +38,9 @@ def launches(calls: bytes) -> list[Launch]:
             case ["dispatch", program, *groups] if len(groups) == 3 and all(map(str.isdecimal, groups)):
                 found.append(_launch(len(found), program, programs[program], [int(one) for one in groups]))
             case _:
-                came_back = f"the line {line[:80]!r} is not of its form"
-                raise RunFailed("read recorded calls of OpenGL ES", came_back, "record them again")
+                raise ValueError(words)
+
+    recorded_lines.read("OpenGL ES", calls, line, {"source": source})
     return found
 
 

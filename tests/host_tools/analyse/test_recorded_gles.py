@@ -2,7 +2,7 @@
 
 import pytest
 
-from host_tools.analyse import loop_trips, recorded_calls
+from host_tools.analyse import loop_trips, recorded_gles
 from host_tools.base.errors import RunFailed
 
 TEXT = """#version 310 es
@@ -25,7 +25,7 @@ def calls(*lines, text=TEXT):
 
 
 def test_each_launch_has_the_numbers_of_its_time():
-    found = recorded_calls.launches(
+    found = recorded_gles.launches(
         calls(
             "uniform 2 0 3",
             "uniform 2 5 5 2",
@@ -51,7 +51,7 @@ def test_each_launch_has_the_numbers_of_its_time():
 
 def test_names_that_are_no_utf8_move_nothing():
     odd = b"location 2 7 \xff\xfe\n"
-    found = recorded_calls.launches(calls("uniform 2 0 3") + odd + calls("dispatch 2 1 1 1", text="void main() { }"))
+    found = recorded_gles.launches(calls("uniform 2 0 3") + odd + calls("dispatch 2 1 1 1", text="void main() { }"))
     assert [one.text for one in found] == ["void main() { }"]
 
 
@@ -60,4 +60,4 @@ def test_names_that_are_no_utf8_move_nothing():
 )
 def test_a_line_of_another_form_is_an_error(line):
     with pytest.raises(RunFailed, match="not of its form"):
-        recorded_calls.launches(calls(line))
+        recorded_gles.launches(calls(line))
