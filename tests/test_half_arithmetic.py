@@ -163,7 +163,7 @@ def two_convolutions() -> Made:
 
 @pytest.mark.parametrize(("backend", "target"), DEVICES)
 def test_a_convolution_with_few_of_the_products_adds_floats(on, backend, target):
-    """One product in five may be a float: the cheapest convolutions', as each costs as much accuracy as any other."""
+    """Of 100 products 18 may be floats: the cheapest convolutions', as each costs as much accuracy as any other."""
     model, feed = two_convolutions()
     few, most = (
         [outcome.outputs[0][i] for outcome in made]
@@ -187,3 +187,29 @@ def test_functions_run_on_floats_between_halfs(on, target):
         for one in ("f32_f16", "f16")
     )
     assert all(np.array_equal(*pair) for pair in zip(stored, computed, strict=True))
+
+
+def behind_a_first_layer(kernel: int) -> Made:
+    """A source of one slice, then a convolution with 7 or 8 of 100 products, whose results are an output too, and the others."""
+    draw = generator(f"half behind a first layer {kernel}").normal
+    m = Model()
+    y = m.input((1, 9, 10, 4))
+    outputs = []
+    for channels, inputs, side in ((8, 4, kernel), (16, 8, 1), (96, 16, 1)):
+        weights = draw(size=(channels, side, side, inputs)).astype(np.float32)
+        y = m.conv2d(y, weights, draw(size=channels).astype(np.float32))
+        outputs.append(y)
+    m.output(*outputs[1:])
+    return m.bytes(), draw(size=(1, 9, 10, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("backend", "target"), DEVICES)
+@pytest.mark.parametrize(("kernel", "is_float"), [(1, True), (3, False)])
+def test_a_first_layer_counts_among_the_floats(on, backend, target, kernel, is_float):
+    """It has 2 or 15 of 100 products, and floats in any case."""
+    model, feed = behind_a_first_layer(kernel)
+    stored, computed = (
+        on(backend).run(model, [feed], **options(target, backend, precision=p)) for p in ("f32_f16", "f16")
+    )
+    assert not computed.error and not computed.on_cpu()
+    assert np.array_equal(stored.outputs[0][0], computed.outputs[0][0]) == is_float

@@ -1,6 +1,7 @@
 // Every sum in half adds an error that is near the same part of its result, however many products
 // its convolution has. So those that have few have floats, which cost next to nothing, and those
-// with most of the products alone are in half.
+// with most of the products alone are in half. What is a float in any case counts among them: else
+// a model with a large first layer would compute a third of its products in floats.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -18,19 +19,29 @@ int64_t ProductsOf(const Graph& graph, const Node& node) {
   return shape.elements() / std::max(1, shape.c) * graph.shape(node.inputs[1]).elements();
 }
 
+// Whether its sums are floats in any case: of one slice, four products, halves save nothing
+// (ops/conv_gpu.cc).
+bool HasOneSlice(const Graph& graph, const Node& node) {
+  return FindOp(node.op)->convolution != Convolution::kDepthwise &&
+         graph.shape(node.inputs[0]).c <= 4;
+}
+
 }  // namespace
 
 int ChooseFloatSums(Graph* graph) {
-  constexpr int kShare = 5;  // one product in so many may be a float
+  constexpr int kPercent = 18;  // so many of the products may be floats
   constexpr int64_t kNone = INT64_MAX;
   std::vector<int64_t> products;
-  int64_t left = 0;
+  int64_t all = 0, floats = 0;
   for (const Node& node : graph->nodes) {
     const bool takes_part = IsConvolution(node) && !node.float32;
-    products.push_back(takes_part ? ProductsOf(*graph, node) : kNone);
-    if (takes_part) left += products.back();
+    const int64_t own = takes_part ? ProductsOf(*graph, node) : 0;
+    all += own;
+    const bool is_float = takes_part && HasOneSlice(*graph, node);
+    if (is_float) floats += own;
+    products.push_back(takes_part && !is_float ? own : kNone);
   }
-  left /= kShare;
+  int64_t left = all * kPercent / 100 - floats;
   // The fewest first; of the same number the first.
   for (int chosen = 0;; ++chosen) {
     const auto fewest = std::min_element(products.begin(), products.end());
