@@ -381,6 +381,47 @@ def test_no_inference_waits_for_the_file(library, tmp_path, backend, with_weight
     assert (before, said, after) == (0, ["miss: none is kept; saved"] * 2, 2)
 
 
+_ON_A_FULL_DISK = """
+import json, pathlib, resource, sys
+import numpy as np
+from tests import cpu
+from tests.delegate_worker import invoke, open_model, report
+from tests.test_cache import LARGE_FEED, large
+library, folder, backend, most = sys.argv[1:]
+options = {"backend": backend, "serialization_dir": folder, "small_partitions_allowed": "1"}
+model = large(1, layers=2)
+(want,) = cpu.run(model, [LARGE_FEED])
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(most) if int(most) else resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+interpreter, delegate = open_model(library, model, options)
+during = sorted(path.name.rpartition(".")[2] for path in pathlib.Path(folder).iterdir() if path.stat().st_size > 1 << 16)
+for _ in range(2):
+    (got,) = invoke(interpreter, [LARGE_FEED])
+    assert np.abs(got - want).max() <= 1e-5 * np.ptp(want), np.abs(got - want).max()
+told = report(library, delegate)
+assert [node["on"] for node in told["nodes"]].count("gpu") == 2
+left = sorted(path.name.rpartition(".")[2] for path in pathlib.Path(folder).iterdir())
+print(json.dumps([during, [partition["cache"] for partition in told["partitions"]], left]))
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_weights_that_a_full_disk_refuses_hurt_no_inference(library, tmp_path, backend):
+    """They are written before the host's copy goes, where the device has its own; nothing is left of a part of them."""
+    said = {}
+    for most in (1 << 20, 0, 0):
+        argv = [sys.executable, "-c", _ON_A_FULL_DISK, library, tmp_path / "kept", backend, str(most)]
+        done = child_process.run(argv, cwd=settings.ROOT, env=environment(library), timeout_s=60)
+        during, *said = json.loads(done.stdout.splitlines()[-1])
+        if most:
+            assert (
+                not during
+                and [one.partition(" (")[0] for one in said[0]]
+                == ["miss: none is kept; not saved: write it: File too large"] * 2
+            )
+            assert set(said[1]) <= {"verdicts", "hashes"}
+    assert said[0] == ["hit"] * 2 and "unfinished" not in said[1]
+
+
 # --- the limit of the folder's size
 
 

@@ -1,9 +1,6 @@
 #include "delegate_native/cache/model_cache.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -17,7 +14,9 @@
 #include "delegate_native/cache/build_id.h"
 #include "delegate_native/cache/cache_file.h"
 #include "delegate_native/cache/prune.h"
+#include "delegate_native/cache/unfinished_weights.h"
 #include "delegate_native/cache/weights_file.h"
+#include "delegate_native/cache/whole_file.h"
 #include "delegate_native/plan/check_plan.h"
 
 namespace quadra {
@@ -53,7 +52,7 @@ std::string KeyFor(const std::string& content, const std::string& precision, con
 // Writes the large constants of a plan that others may have as well; `all` gets them as they lie in
 // the plan. One plan of this process after the other: the next one finds what the last one wrote.
 Status WriteAll(const std::string& path, const PlanBytes& plan,
-                const std::vector<const uint8_t*>& weights, std::vector<WeightsAt>* all) {
+                const std::vector<WeightsContent>& weights, std::vector<WeightsAt>* all) {
   static Mutex* const mutex = new Mutex;  // it stays when the process ends
   const MutexLock lock(mutex);
   const auto& buffers = *fb::GetPlan(plan.data())->buffers();
@@ -63,7 +62,7 @@ Status WriteAll(const std::string& path, const PlanBytes& plan,
     const uint8_t* const own = buffer.data()->data();
     const WeightsAt at = {static_cast<uint64_t>(own - plan.data()), buffer.bytes(),
                           buffer.content_low(), buffer.content_high()};
-    const uint8_t* const content = weights.empty() ? own : weights[i];
+    const WeightsContent content = weights.empty() ? WeightsContent{own, nullptr} : weights[i];
     QUADRA_RETURN_IF_ERROR(WriteWeights(PathOfWeights(path, at), at, content));
     const auto lies_before = [](const WeightsAt& a, const WeightsAt& b) {
       return a.offset < b.offset;
@@ -144,10 +143,7 @@ std::string ModelCache::PathOf(const std::string& key, const char* ending) const
   return folder_ + "/" + token_ + "_" + hash.hex() + ending;
 }
 
-Status ModelCache::MakeFolder() const {
-  if (mkdir(folder_.c_str(), S_IRWXU) == 0 || errno == EEXIST) return Status();
-  return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
-}
+Status ModelCache::MakeFolder() const { return quadra::MakeFolder(folder_); }
 
 std::string ModelCache::PruneAfter(const std::string& just_saved) const {
   std::string removed = Prune(folder_, just_saved, most_bytes_);
@@ -165,7 +161,7 @@ Status ModelCache::Load(const std::string& key, PlanBytes* plan,
 }
 
 Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
-                        const std::vector<const uint8_t*>& weights,
+                        const std::vector<WeightsContent>& weights,
                         const std::vector<uint8_t>& binaries, std::string* removed) const {
   QUADRA_RETURN_IF_ERROR(MakeFolder());
   const std::string path = PathOf(key, kEnding);
@@ -175,6 +171,11 @@ Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
                                         {binaries.data(), binaries.size()}));
   *removed = PruneAfter(path);
   return Status();
+}
+
+std::shared_ptr<WeightsKeeper> ModelCache::MakeKeeper(const Weights& weights) const {
+  const WeightsAt at = {0, weights.size, weights.low, weights.high};
+  return std::make_shared<UnfinishedWeights>(folder_, PathOfWeights(PathOf("", kEnding), at), at);
 }
 
 std::unique_ptr<HeldFile> ModelCache::HoldPlan(const std::string& key) const {

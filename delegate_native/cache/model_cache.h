@@ -62,11 +62,13 @@ class ModelCache {
   Status Load(const std::string& key, PlanBytes* plan, const fb::Binaries** binaries) const;
   // Makes the folder if need be; then removes what was not used for longest, beyond the limit.
   // `removed`: a sentence on that, empty where there is nothing to say.
-  // `weights`: parallel to the plan's buffers, where its large constants are; null: on the device
-  // alone. Empty: they are in the plan.
+  // `weights`: parallel to the plan's buffers, where its large constants are. Empty: they are in
+  // the plan.
   Status Save(const std::string& key, const PlanBytes& plan,
-              const std::vector<const uint8_t*>& weights, const std::vector<uint8_t>& binaries,
+              const std::vector<WeightsContent>& weights, const std::vector<uint8_t>& binaries,
               std::string* removed) const;
+  // For weights of a plan that will be saved: writes them before. Finish is a part of Save.
+  std::shared_ptr<WeightsKeeper> MakeKeeper(const Weights& weights) const;
   std::unique_ptr<HeldFile> HoldPlan(const std::string& key) const;
   std::unique_ptr<HeldFile> HoldVerdicts(const std::string& key) const;
 

@@ -45,7 +45,7 @@ class Folder {
                            static_cast<int64_t>(found.st_size)};
     if (EndsWith(path, kUnfinished)) {
       // Its process is gone: others' that are being written are younger.
-      if (IsAbandoned(file)) unlink(path.c_str());
+      if (IsAbandoned(file) && !HeldFile::Has(path)) unlink(path.c_str());
       return;
     }
     const bool is_plan = EndsWith(path, kEnding);

@@ -5,9 +5,11 @@
 #define QUADRA_CACHE_WEIGHTS_FILE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/plan/weights.h"
 
 namespace quadra {
 
@@ -28,8 +30,18 @@ std::string PathOfWeights(const std::string& plan_path, const WeightsAt& weights
 // checked is not read again, until it is changed.
 Status ReadWeights(const std::string& path, const WeightsAt& weights, uint8_t* to);
 
-// Nothing is written where the file is there and whole. Null: the device alone has the content.
-Status WriteWeights(const std::string& path, const WeightsAt& weights, const uint8_t* content);
+// Where the content of weights is that a file is to have.
+struct WeightsContent {
+  const uint8_t* data = nullptr;          // null: not in the host's memory
+  std::shared_ptr<WeightsKeeper> keeper;  // null: none
+};
+
+// Nothing is written where the file is there and whole.
+Status WriteWeights(const std::string& path, const WeightsAt& weights,
+                    const WeightsContent& content);
+
+// Whether the file is there, and was found to be whole. Reads next to nothing of it.
+bool IsKnownToBeWhole(const std::string& path, const WeightsAt& weights);
 
 }  // namespace quadra
 

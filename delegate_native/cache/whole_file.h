@@ -30,14 +30,48 @@ class File {
   int descriptor_;
 };
 
+// A `fill` that writes Bytes.
+struct Bytes {
+  const void* data;
+  size_t size;
+};
+bool WriteBytes(const File& file, const void* bytes);
+
 extern const char kAbsent[];
+
+// Unless it is there.
+Status MakeFolder(const std::string& folder);
 
 // "VERB: " and what errno says.
 Status Failed(const char* verb);
 
-// Writes beside `path`, syncs and renames: a reader sees the whole file or none, and who has mapped
-// the file before keeps what it was. Nothing is left of a write that fails. Readable by this user
-// only. `fill` gets `what`; false: errno says why not.
+// A file that is written beside its place. Nothing is left of one that is not finished. Readable by
+// this user only.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(const std::string& path);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+  const std::string& unfinished_path() const { return unfinished_; }
+  // `fill` gets `what`; false: errno says why not.
+  // The file is closed then, and not synced.
+  Status Write(bool (*fill)(const File& file, const void* what), const void* what);
+  // Syncs, and gives it its name: a reader sees the whole file or none, and who has mapped the file
+  // before keeps what it was.
+  Status Finish();
+
+ private:
+  void Remove();
+
+  const std::string path_, unfinished_;
+  const int process_;  // a child of it leaves the file alone
+  uint64_t device_ = 0, inode_ = 0, size_ = 0;
+  bool is_there_ = false;
+};
+
+// Both at once.
 Status WriteWhole(const std::string& path, bool (*fill)(const File& file, const void* what),
                   const void* what);
 

@@ -8,12 +8,23 @@
 #include <memory>
 #include <vector>
 
+#include "delegate_native/base/status.h"
 #include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {
 
 // Gives the whole pages of some bytes back. They read as zeros then, or as the file has them.
 void GiveBack(const uint8_t* data, size_t size);
+
+// Keeps the content of weights that the host is about to give back.
+class WeightsKeeper {
+ public:
+  virtual ~WeightsKeeper() = default;
+  // Once; later calls do nothing. Whatever fails is what Finish says.
+  virtual void Keep(const uint8_t* data) = 0;
+  // In any thread. Ok: the content is where others find it.
+  virtual Status Finish() = 0;
+};
 
 // A constant buffer of its own.
 struct Weights {
@@ -25,6 +36,10 @@ struct Weights {
 
   // The device has them.
   void Drop();
+  // The device is about to have a copy of all that the host will not read again.
+  void KeepContent() const {
+    if (keeper && data) keeper->Keep(data);
+  }
   // Between these somebody reads them: what is dropped meanwhile goes afterwards.
   void BeginReading() { ++readers_; }
   void EndReading();
@@ -33,10 +48,11 @@ struct Weights {
 
   const uint64_t low, high;
   const size_t size;
-  const uint8_t* data = nullptr;       // null: the host has them no more
-  std::shared_ptr<const void> memory;  // of the plan that `data` is in
-  std::weak_ptr<void> on_device;       // what a backend made of them
-  bool is_for_device_alone = false;    // nobody reads them once the device has a copy
+  const uint8_t* data = nullptr;          // null: the host has them no more
+  std::shared_ptr<const void> memory;     // of the plan that `data` is in
+  std::weak_ptr<void> on_device;          // what a backend made of them
+  bool is_for_device_alone = false;       // nobody reads them once the device has a copy
+  std::shared_ptr<WeightsKeeper> keeper;  // who is to have the content before; null: nobody
 
  private:
   int readers_ = 0;

@@ -223,16 +223,25 @@ bool Session::AskAgain(const fb::Plan& plan, const Refusal& refusal) {
   return true;
 }
 
+// Where the device has copies, nobody reads those of the host again: a cache that is to have them
+// gets them before. What came from the cache are pages of its files.
+PlanWeights Session::ShareWeights(const PlanBytes& plan) const {
+  if (!options_.weights) return {};
+  const bool is_to_be_saved = !unsaved_.empty();
+  PlanWeights all = options_.weights->Share(*fb::GetPlan(plan.data()), plan.memory(),
+                                            is_to_be_saved || !UsesCache());
+  for (const auto& one : all) {
+    if (one && is_to_be_saved && !one->keeper) one->keeper = options_.cache.MakeKeeper(*one);
+  }
+  return all;
+}
+
 Status Session::LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusal) {
   LoadTimes load;
   const int64_t start = NowUs();
   const fb::Plan* plan = fb::GetPlan(build->plan.data());
   // Those of a plan before this one, which may count on them, go afterwards.
-  PlanWeights weights;
-  // A cache is to get them after the first inference, or has them: then they are pages of files.
-  if (options_.weights) {
-    weights = options_.weights->Share(*plan, build->plan.memory(), !options_.cache.is_on());
-  }
+  PlanWeights weights = ShareWeights(build->plan);
   build->weights.swap(weights);
   Status status = backend_->Load(plan, build->weights, kept, &build->executable, &load);
   const int64_t loaded = NowUs();

@@ -15,8 +15,10 @@ PlanWriter::PlanWriter(const ModelCache& cache, std::string key, const PlanBytes
       weights_(weights),
       binaries_(std::move(binaries)) {
   for (const auto& one : weights_) {
-    contents_.push_back(one ? one->data : nullptr);
-    if (one) one->BeginReading();
+    contents_.emplace_back();
+    if (!one) continue;
+    contents_.back() = {one->data, one->keeper};
+    one->BeginReading();
   }
   has_thread_ = StartThread("quadra-cache", Run, this, &thread_) == 0;
   if (!has_thread_) Write();

@@ -39,7 +39,7 @@ class PlanWriter {
   const std::string key_;
   const PlanBytes plan_;
   const PlanWeights weights_;
-  std::vector<const uint8_t*> contents_;  // of these
+  std::vector<WeightsContent> contents_;  // of these
   const std::vector<uint8_t> binaries_;
   std::string result_;
   std::atomic<bool> is_done_{false};

@@ -127,6 +127,7 @@ class Session {
   Status Optimize(Graph* graph) const;
   void AddPorts(Graph* graph) const;
   Status DumpPlan(const Build& build, const Graph* optimized) const;
+  PlanWeights ShareWeights(const PlanBytes& plan) const;
   Status LoadPlan(const fb::Binaries* kept, Build* build, Refusal* refusal);
   bool TuneGroups(const fb::Plan& plan, Executable* executable);
   bool AskAgain(const fb::Plan& plan, const Refusal& refusal);

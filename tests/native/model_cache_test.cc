@@ -20,6 +20,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/base/known_hashes.h"
@@ -690,10 +691,10 @@ TEST_F(WeightsTest, AFailedSaveLeavesNoPlanWithoutThem) {
 TEST_F(WeightsTest, ThatAnotherPlanHasAreWrittenFromThere) {
   PlanBytes other;
   MakePlanOf(GraphWith(1, 2), &other);
-  std::vector<const uint8_t*> nowhere, there;
+  std::vector<WeightsContent> nowhere, there;
   for (const fb::Buffer* buffer : *fb::GetPlan(other.data())->buffers()) {
-    nowhere.push_back(nullptr);
-    there.push_back(buffer->content_high() != 0 ? buffer->data()->data() : nullptr);
+    nowhere.emplace_back();
+    there.push_back({buffer->content_high() != 0 ? buffer->data()->data() : nullptr, nullptr});
   }
   for (const fb::Buffer* buffer : *fb::GetPlan(plan_.data())->buffers()) {
     if (buffer->content_high() == 0) continue;
@@ -707,6 +708,132 @@ TEST_F(WeightsTest, ThatAnotherPlanHasAreWrittenFromThere) {
   EXPECT_EQ(Miss("key"), "");
   EXPECT_TRUE(Cache().Save("another", plan_, nowhere, binaries_, &none).ok()) << "a file has them";
   EXPECT_EQ(Miss("another"), "");
+}
+
+// As a device does that has a copy: once the keepers have the weights, the host's are zeros.
+class KeptWeightsTest : public WeightsTest {
+ protected:
+  void SetUp() override {
+    WeightsTest::SetUp();
+    for (const fb::Buffer* buffer : *fb::GetPlan(plan_.data())->buffers()) {
+      contents_.emplace_back();
+      if (buffer->content_high() == 0) continue;
+      const quadra::Weights weights(buffer->content_low(), buffer->content_high(), buffer->bytes());
+      contents_.back().keeper = Cache().MakeKeeper(weights);
+    }
+  }
+
+  void Keep() {
+    const fb::Plan& plan = *fb::GetPlan(plan_.data());
+    for (unsigned i = 0; i < plan.buffers()->size(); ++i) {
+      if (!contents_[i].keeper) continue;
+      const fb::Buffer& buffer = *plan.buffers()->Get(i);
+      contents_[i].keeper->Keep(buffer.data()->data());
+      memset(const_cast<uint8_t*>(buffer.data()->data()), 0, buffer.bytes());
+    }
+  }
+  std::string SaveKept(const std::string& key = "key") const {
+    std::string none;
+    return Cache().Save(key, plan_, contents_, binaries_, &none).message();
+  }
+
+  std::vector<WeightsContent> contents_;  // parallel to the plan's buffers
+};
+
+TEST_F(KeptWeightsTest, AreInTheFilesOnceThePlanIsSaved) {
+  PlanBytes whole;
+  MakePlanOf(GraphWith(1, 2), &whole);
+  Keep();
+  EXPECT_EQ(PathsOf(".unfinished").size(), 2u);
+  EXPECT_EQ(Weights().size(), 0u);
+  EXPECT_EQ(SaveKept(), "");
+  EXPECT_EQ(PathsOf(".unfinished").size(), 0u);
+  PlanBytes read;
+  const fb::Binaries* kept = nullptr;
+  ASSERT_EQ(Cache().Load("key", &read, &kept).message(), "");
+  ASSERT_EQ(read.size(), whole.size());
+  EXPECT_EQ(memcmp(read.data(), whole.data(), whole.size()), 0);
+  EXPECT_EQ(SaveKept("another"), "") << "the files have them";
+  unlink(Weights()[0].c_str());
+  EXPECT_EQ(SaveKept("a third"), "the device alone has its weights");
+}
+
+TEST_F(KeptWeightsTest, OfAPlanThatIsNeverSavedLeaveNothing) {
+  Keep();
+  EXPECT_EQ(Files().size(), 2u);
+  const pid_t child = fork();
+  if (child == 0) {
+    contents_.clear();
+    _exit(0);
+  }
+  ASSERT_GT(child, 0);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(Files().size(), 2u) << "they are this process's";
+  contents_.clear();
+  EXPECT_EQ(Files().size(), 0u);
+}
+
+TEST_F(KeptWeightsTest, LeaveNothingOnAFullDisk) {
+  struct rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const struct rlimit small = {60000, limit.rlim_max};
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Keep();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  signal(SIGXFSZ, before);
+  EXPECT_EQ(Files().size(), 0u);
+  EXPECT_EQ(SaveKept().compare(0, 10, "write it: "), 0) << SaveKept();
+  EXPECT_EQ(Files().size(), 0u);
+}
+
+TEST_F(KeptWeightsTest, WithoutAFolderAreNotSaved) {
+  Write(folder_, "a file");
+  Keep();
+  EXPECT_NE(SaveKept(), "");
+  unlink(folder_.c_str());
+  EXPECT_EQ(SaveKept().compare(0, 9, "make it: "), 0) << SaveKept();
+}
+
+TEST_F(KeptWeightsTest, ThatSomebodyReplacesAreNotTaken) {
+  Keep();
+  const std::vector<std::string> unfinished = PathsOf(".unfinished");
+  const std::string content = BytesOf(unfinished[0]);
+  for (size_t i = 0; i < unfinished.size(); ++i) {
+    ASSERT_EQ(rename(unfinished[i].c_str(), Format("%s/%zu", root_.c_str(), i).c_str()), 0);
+    Write(unfinished[i], content);
+  }
+  EXPECT_EQ(SaveKept(), "somebody replaced it");
+  for (const char* moved : {"/0", "/1"}) unlink((root_ + moved).c_str());
+  EXPECT_EQ(Weights().size(), 0u);
+  EXPECT_EQ(Miss(), "none is kept");
+}
+
+TEST_F(KeptWeightsTest, WaitForTheirPlanHoweverLong) {
+  Keep();
+  for (const std::string& path : PathsOf(".unfinished")) MakeOld(path, 7200);
+  const std::string abandoned = folder_ + "/model_0.weights.1.0.unfinished";
+  Write(abandoned, "of a process that is gone");
+  MakeOld(abandoned, 7200);
+  PlanBytes kept = std::exchange(plan_, PlanBytes());
+  MakePlanOf(kGraph, &plan_);
+  ASSERT_TRUE(Save("another").ok());
+  EXPECT_EQ(PathsOf(".unfinished").size(), 2u);
+  plan_ = std::move(kept);
+  EXPECT_EQ(SaveKept(), "");
+  EXPECT_EQ(Miss(), "");
+}
+
+TEST_F(KeptWeightsTest, AreNotWrittenWhereAFileIsKnownToHaveThem) {
+  ASSERT_TRUE(Save("first").ok());
+  usleep(2100000);
+  EXPECT_EQ(Miss("first"), "");  // they are checked
+  Keep();
+  EXPECT_EQ(PathsOf(".unfinished").size(), 0u);
+  EXPECT_EQ(SaveKept(), "");
+  const int64_t hashed = KnownHashes::OfProcess()->hashed_bytes();
+  EXPECT_EQ(Miss(), "");
+  EXPECT_EQ(KnownHashes::OfProcess()->hashed_bytes(), hashed) << "the files are as they were";
 }
 
 TEST_F(WeightsTest, TheyGoWithTheLastPlanThatHasThem) {

@@ -44,6 +44,7 @@ Status GlPlanMemory::MakeBuffer(const fb::Buffer& buffer, const uint8_t* constan
 void GlPlanMemory::Upload(Weights* weights) {
   constexpr size_t kPiece = 1 << 22;
   const uint8_t* const from = weights->data;
+  if (weights->is_for_device_alone) weights->KeepContent();
   for (size_t at = 0; at < weights->size; at += kPiece) {
     const size_t piece = std::min(kPiece, weights->size - at);
     gl_.BufferSubData(GL_SHADER_STORAGE_BUFFER, static_cast<GLintptr>(at),

@@ -55,6 +55,10 @@ Status ClPlanMemory::MakeWeights(const fb::Buffer& buffer, Weights* weights, Mem
   if (*made) return Status();
   QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, weights->data, made));
   weights->on_device = *made;
+  if (weights->is_for_device_alone && !shares_constants()) {
+    weights->KeepContent();
+    weights->Drop();  // one by one, so that few are there twice
+  }
   return Status();
 }
 
