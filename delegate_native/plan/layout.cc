@@ -403,6 +403,7 @@ int Layout::RegionOf(const ConstantArg& constant) const {
 Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* builder,
                                                                      WeightStore* known) const {
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers;
+  std::vector<ContentHash> written;  // large ones of this plan
   for (const PlannedBuffer& buffer : buffers_) {
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
     ContentHash content;
@@ -415,7 +416,14 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
       memset(bytes, 0, buffer.bytes);  // between the pieces
       for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);
       if (buffer.is_shared) content.Add(bytes, buffer.bytes);
-      if (buffer.is_shared && known && known->Has(content.low(), content.high(), buffer.bytes)) {
+      // Lookups and products of this plan may share them, too: a tied table.
+      const auto is_equal = [&](const ContentHash& one) {
+        return one.low() == content.low() && one.high() == content.high();
+      };
+      const bool is_twice = std::any_of(written.begin(), written.end(), is_equal);
+      if (buffer.is_shared) written.push_back(content);
+      if (buffer.is_shared && known &&
+          (is_twice || known->Has(content.low(), content.high(), buffer.bytes))) {
         GiveBack(bytes, buffer.bytes);
       }
     }
