@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from host_tools.base import child_process, settings
+from host_tools.base.errors import ToolMissing
+from host_tools.drivers import driver_table
 from tests.delegate import TARGETS, TOLERANCE, environment
 from tests.model_builder import Model
 from tests.runs import BACKENDS, PRECISIONS
@@ -307,10 +309,17 @@ def test_a_plan_that_is_made_beside_another_one_holds_no_copy(library, backend, 
 
 
 @pytest.mark.parametrize("cached", ["", "cached"])
-def test_weights_leave_the_host_as_opengl_es_takes_them(library, cached, tmp_path):
+@pytest.mark.parametrize(("row", "most"), [("llvmpipe", 1.4), ("rusticl-26", 1.7)])
+def test_weights_leave_the_host_as_a_device_with_memory_of_its_own_takes_them(library, row, most, cached, tmp_path):
     """Both signatures' peak until all is saved, above the process before the delegate came, beside that of a model with
     small weights: the driver's copy, and pieces of the plan's. The second plan takes what is on the device. A cache gets
     them before they go, and a start from it, which checks the files, needs no more."""
+    driver = driver_table.find(row)
+    try:
+        entry = driver.enter()
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    assert not entry.options
     reset = 'Path("/proc/self/clear_refs").write_text("5")  # the peak of what made the model\n'
     peak = 'int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10'
     cold, hit = '"miss: none is kept; saved" if cache', '"hit" if cache'
@@ -321,15 +330,17 @@ def test_weights_leave_the_host_as_opengl_es_takes_them(library, cached, tmp_pat
 
     def above(side: int, folder: str = "", said: str = cold) -> int:
         text = script.replace("1024", str(side)).replace(cold, said)
-        words = [sys.executable, "-c", text, str(library), "gles", "0", folder]
-        done = child_process.run(words, cwd=settings.ROOT, env=environment(library), timeout_s=200)
+        words = entry.command([sys.executable, "-c", text, str(library), driver.backend, "0", folder])
+        env = {**environment(library), **entry.env}
+        done = child_process.run(words, cwd=settings.ROOT, env=env, timeout_s=200)
         return int(done.stdout.splitlines()[-1])
 
     for side in (256, 1024):  # a driver's compiler takes memory of its own: now its work is in the cache
         above(side)
     bytes_, folders = 8 * (1024**2 - 256**2) * 4, {side: cached and str(tmp_path / str(side)) for side in (256, 1024)}
     copies = (above(1024, folders[1024]) - above(256, folders[256])) / bytes_
-    assert copies < 1.4, copies  # 1.13; 2.0 where all went up at once, 2.1 where the cache got them last
+    # 1.1 (Rusticl: 1.5, it keeps pieces); 2.0 where all went up at once, 2.1 (2.6) where the cache got them last
+    assert copies < most, copies
     if cached:
         copies = (above(1024, folders[1024], hit) - above(256, folders[256], hit)) / bytes_
-        assert copies < 1.4, copies  # 2.0 where the files' pages stayed once they were checked
+        assert copies < 1.4, copies  # 1.1; 2.0 (1.75) where the files' pages stayed once they were checked

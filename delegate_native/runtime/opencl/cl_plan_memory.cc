@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "delegate_native/base/file_pages.h"
+
 namespace quadra {
 namespace {
 
@@ -55,9 +57,13 @@ Status ClPlanMemory::MakeWeights(const fb::Buffer& buffer, Weights* weights, Mem
   if (*made) return Status();
   QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, weights->data, made));
   weights->on_device = *made;
-  if (weights->is_for_device_alone && !shares_constants()) {
+  if (shares_constants()) return Status();
+  // One by one, so that few are there twice: those that came from a file are its pages.
+  if (weights->is_for_device_alone) {
     weights->KeepContent();
-    weights->Drop();  // one by one, so that few are there twice
+    weights->Drop();
+  } else {
+    GiveFilePagesBack(weights->data, weights->size);
   }
   return Status();
 }
