@@ -15,8 +15,8 @@
 
 namespace quadra {
 
-// Beside the place of such a file, in `folder`, until Finish syncs it and gives it its name.
-// Nothing is written where the file is known to be whole.
+// Written next to the place of such a file, in `folder`, until Finish syncs it and gives it its
+// name. Nothing is written where the file is known to be whole.
 class UnfinishedWeights : public WeightsKeeper {
  public:
   UnfinishedWeights(std::string folder, const std::string& path, const WeightsAt& weights);
