@@ -10,8 +10,9 @@ import pytest
 from tests import cpu
 from tests.delegate import TOLERANCE, Quadra, options
 from tests.faults import compile_driver_faults
+from tests.model_builder import Model
 from tests.runs import BACKENDS, PRECISIONS
-from tests.state_models import both, one_cache, product, transposed
+from tests.state_models import both, one_cache, product, transposed, updated
 from tests.test_lifetime import run
 from tests.vectors.case import constant
 
@@ -145,6 +146,27 @@ def test_a_state_of_a_plan_that_the_cache_keeps(quadra: Quadra, backend, tmp_pat
         outcome = quadra.run(built.bytes(), given, **options(backend=backend, serialization_dir=str(tmp_path)))
         outcome.check(cpu.run(built.bytes(), given))
         assert outcome.report["partitions"][0]["cache"].startswith(found) and in_place(outcome) == 2
+
+
+@pytest.mark.parametrize("target", ["", "mali-g76-buffers", "adreno-740-gles"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+@on_both
+def test_a_transposed_cache_takes_a_product_as_it_is(quadra: Quadra, backend, precision, target):
+    """Its numbers become pixels of one channel each, which nothing has to make first."""
+    m = Model()
+    cache, x, at = m.input((1, 3, 10, 6)), m.input((1, 1, 1, 8)), m.input((4,), "int32")
+    weights = constant("states/weights", (30, 8), -1, 1)
+    part = m.reshape(m.fully_connected(x, weights, keep_num_dims=True), (1, 3, 10, 1))
+    m.output(updated(m, cache, part, at))
+    old, new = constant("states/turned", cache.shape, -2, 2), constant("states/x", x.shape, -1, 1)
+    rounds = [[old, new, np.int32([0, 0, 0, place])] for place in (0, 4, 5, 9)]
+    outcome = quadra.run(m.bytes(), *rounds, **options(target, backend, precision=precision))
+    assert not outcome.error and in_place(outcome) == 1, outcome.error
+    kernels = [dispatch["kernel"] for part in outcome.report["partitions"] for dispatch in part["dispatches"]]
+    assert "reshape" not in kernels, kernels
+    for got, given in zip(outcome.outputs, rounds, strict=True):
+        outcome.outputs = [got]
+        outcome.check(cpu.run(m.bytes(), given), TOLERANCE[precision])
 
 
 @on_both

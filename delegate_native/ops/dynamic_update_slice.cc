@@ -101,8 +101,41 @@ constexpr const char* kInPlace = QUADRA_TEXT(R"(
     if (first + 3 < part_c) { write_dst(v.w, i + 3); }
 )");
 
+// The same of a part whose numbers lie in one pixel, in its order.
+constexpr const char* kInPlaceOfPixel = QUADRA_TEXT(R"(
+    num4 v = read_src(x, y, s);
+    for (int i = 0; i < 4; ++i) {
+      int n = first + i;
+      int p = n / part_c;
+      int q = p / part_w;
+      int r = q / part_h;
+      int to = (((r + from_b) * dst_h + q - r * part_h + from_y) * dst_w + p - q * part_w + from_x) * dst_c + n - p * part_c + from_c;
+      if (n < src_c) { write_dst(num_lane(v, i), to); }
+    }
+)");
+
+Status InPlaceOfPixel(const KernelContext& context, const Graph& graph, const Node& node,
+                      const std::vector<int>& part, KernelList* list) {
+  KernelDesc& desc = list->Add("update_in_place");
+  desc.Read("src", node.inputs[1]);
+  desc.Read("start", node.inputs[2]);
+  desc.WriteDense("dst", node.outputs[0]);
+  desc.Int("rank", graph.value(node.outputs[0]).rank);
+  constexpr const char* kSizes[] = {"part_b", "part_h", "part_w", "part_c"};
+  for (size_t i = 0; i < 4; ++i) desc.Int(kSizes[i], part[i]);
+  const std::string pixel =
+      Text(kStart).Set("part", "part").Set("whole", "dst").Set("grid", "src").str() +
+      kInPlaceOfPixel;
+  Loops loops = {{"src_w", "src_h", "src_s * src_b"}, "", pixel.c_str()};
+  LoopOver(context, 1, 1, graph.shape(node.inputs[1]).slices(), loops, &desc);
+  return Status();
+}
+
 Status InPlaceKernels(const KernelContext& context, const Graph& graph, const Node& node,
                       KernelList* list) {
+  if (node.attributes.Has("part")) {
+    return InPlaceOfPixel(context, graph, node, node.attributes.Ints("part"), list);
+  }
   const Shape& part = graph.shape(node.inputs[1]);
   KernelDesc& desc = list->Add("update_in_place");
   desc.Read("part", node.inputs[1]);

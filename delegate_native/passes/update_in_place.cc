@@ -58,6 +58,7 @@ class InPlace {
   void Make(ValueId output) {
     graph_.RemoveNode(graph_.Producer(output));
     ValueId before = input_;
+    std::vector<ValueId> all;
     for (size_t i = 1; i < states_.size(); ++i) {
       const ValueId state = states_[i];
       const bool is_last = i + 1 == states_.size();
@@ -74,7 +75,9 @@ class InPlace {
                             std::move(copy[0]));
       }
       before = made;
+      all.push_back(made);
     }
+    for (const ValueId made : all) SkipReshape(made);
     if (CountUses(graph_, states_[0]) > 0 || IsDumped(graph_, states_[0])) return;
     graph_.RemoveNode(graph_.Producer(states_[0]));
   }
@@ -89,6 +92,29 @@ class InPlace {
       const bool brings_in = OpOf(node).formula && node.inputs[0] == dense;
       if (brings_in || !fits_(graph_, node)) Replace(dense, state, &node);
     }
+  }
+
+  // New values of a transposed cache are a product's channels, each of which becomes a pixel: the
+  // update reads them as they were before.
+  void SkipReshape(ValueId made) {
+    Node& update = graph_.nodes[static_cast<size_t>(graph_.Producer(made))];
+    const ValueId part = update.inputs[1];
+    const Node* const reshape = MadeBy(graph_, part, "reshape");
+    if (!reshape || CountUses(graph_, part) != 1 || IsDumped(graph_, part)) return;
+    const ValueId source = reshape->inputs[0];
+    const Shape &from = graph_.shape(source), &to = graph_.shape(part);
+    // A part of whole slices is a view (share_memory.cc).
+    if (to.c % 4 == 0 || from.elements() != from.c || graph_.value(source).dense ||
+        graph_.value(source).float32 != graph_.value(part).float32) {
+      return;
+    }
+    Node shorter = update;
+    shorter.inputs[1] = source;
+    shorter.attributes.SetInts("part", {to.b, to.h, to.w, to.c});
+    AddSources(*reshape, &shorter);
+    if (!fits_(graph_, shorter)) return;
+    update = std::move(shorter);
+    graph_.RemoveNode(graph_.Producer(part));
   }
 
   Graph& graph_;
