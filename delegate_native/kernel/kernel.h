@@ -33,6 +33,9 @@ struct TensorArg {
   int tensor = -1;  // id in the plan: a graph's value, or one made for the kernel
   Access access = Access::kRead;
   bool dense = false;  // a body that asks for its numbers one by one
+  // Runs on the value of write_NAME just before it is stored: reads and assigns `vec4 v`, knows the
+  // place as `x, y, s` (each prefixed e_). Empty: stored as it is.
+  std::string epilogue;
 };
 
 struct ConstantArg {
@@ -82,26 +85,24 @@ struct KernelDesc {
   std::vector<ScalarArg> scalars;
   std::vector<SharedArg> shared;
   std::string body;
-  // Runs on the value of write_EPILOGUE_TENSOR just before it is stored: reads and assigns
-  // `vec4 v`, knows the place as `x, y, s` (each prefixed e_). Empty: stored as it is.
-  std::string epilogue;
-  std::string epilogue_tensor;
-  int grid[3] = {1, 1, 1};   // work-items; rounded up to groups when launched, bodies guard
-  int group[3] = {1, 1, 1};  // work-items of a group
-  int64_t trips = 0;         // of all loops of one work-item together, where they may be many
+  std::string epilogue_tensor;  // the tensor that merged steps belong to
+  int grid[3] = {1, 1, 1};      // work-items; rounded up to groups when launched, bodies guard
+  int group[3] = {1, 1, 1};     // work-items of a group
+  int64_t trips = 0;            // of all loops of one work-item together, where they may be many
   Variant variant;
   bool shares_sums = false;  // its work-items, in a group that must be as it is
   bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
+  int parts = 1;             // kernels that were joined to this one (plan/join_kernels.h)
 
   KernelDesc() = default;
   explicit KernelDesc(std::string kernel_name) : name(std::move(kernel_name)) {}
 
   void Read(std::string_view arg, int tensor) {
-    tensors.push_back({std::string(arg), tensor, Access::kRead});
+    tensors.push_back({std::string(arg), tensor, Access::kRead, false, ""});
   }
   void Write(std::string_view arg, int tensor) {
     epilogue_tensor = arg;
-    tensors.push_back({std::string(arg), tensor, Access::kWrite});
+    tensors.push_back({std::string(arg), tensor, Access::kWrite, false, ""});
   }
   void Constant(std::string_view arg, int width, int64_t floats,
                 Function<std::vector<float>()> pack) {
@@ -131,6 +132,12 @@ struct KernelDesc {
   }
   void Grid(int x, int y, int z) { grid[0] = x, grid[1] = y, grid[2] = z; }
   void Group(int x, int y, int z) { group[0] = x, group[1] = y, group[2] = z; }
+  // The index of epilogue_tensor.
+  size_t Written() const {
+    size_t i = 0;
+    while (tensors[i].name != epilogue_tensor) ++i;
+    return i;
+  }
   // Whether work-items know nothing of each other: any group gives the same numbers.
   bool HasFreeGroup() const { return shared.empty() && !outlined; }
 };

@@ -251,10 +251,6 @@ void Renderer::DefineWalk(const std::string& name, const TensorLayout& layout,
 
 bool Renderer::BodyUses(const std::string& word) const { return Uses(body_, word); }
 
-bool Renderer::HasSteps(size_t tensor) const {
-  return desc_.tensors[tensor].name == desc_.epilogue_tensor && !epilogue_.empty();
-}
-
 std::string Renderer::CountLanes(size_t tensor) const {
   const Shape& shape = layouts_[tensor].shape;
   if (shape.c % 4 == 0 && !dialect_.merge_similar_sources) return "";
@@ -270,10 +266,10 @@ std::string Renderer::WriteText(size_t index, const std::string& store, bool med
                   "${places:,int e_s = (S); }$merged$zeros$store }"));
   // Steps that have no text for halfs run on floats, in OpenGL ES too.
   const bool floats = !medium && steps && !layouts_[index].is_int() &&
-                      ComputesHalf(dialect_.precision) && MediumSteps().empty();
+                      ComputesHalf(dialect_.precision) && MediumSteps(index).empty();
   text.Set("type", medium ? "medium4_t" : floats ? "sum4_t" : TypeOf(layouts_[index]));
   text.Set("ints", layouts_[index].is_int()).Set("steps", steps);
-  text.Set("merged", !steps ? "" : medium ? MediumSteps() : OnOneLine(epilogue_) + " ");
+  text.Set("merged", !steps ? "" : medium ? MediumSteps(index) : StepsOf(index) + " ");
   text.Set("places", steps || !lanes.empty()).Set("lanes", lanes).Set("store", store);
   return text.Set("zeros", lanes.empty() ? ""
                            : medium ? QUADRA_TEXT("${lanes}if (e_c < 4) { e_v = to_medium("
@@ -284,15 +280,15 @@ std::string Renderer::WriteText(size_t index, const std::string& store, bool med
 
 std::string Renderer::WriteMediumText(size_t index, const Argument& arg) const {
   const char* const store = arg.format.write_medium;
-  if (!store || (HasSteps(index) && MediumSteps().empty()))
+  if (!store || (HasSteps(index) && MediumSteps(index).empty()))
     return QUADRA_TEXT("write_$t(to_float(VALUE), X, Y, S)");
   return WriteText(index, Fill(arg, store, arg.place()) + ";", /*medium=*/true);
 }
 
 // The steps on halfs, where each is a sum, difference or product of tensors or a bound: those of
 // two halfs are exact but for the rounding of the result. Nothing else.
-std::string Renderer::MediumSteps() const {
-  const std::string steps = OnOneLine(epilogue_);
+std::string Renderer::MediumSteps(size_t tensor) const {
+  const std::string steps = StepsOf(tensor);
   std::string made;
   bool in_call = false;  // of a function whose other operands are floats
   for (size_t at = 0; at < steps.size();) {
@@ -342,7 +338,8 @@ void Renderer::NameNumbers() {
 
 // Sizes of tensors become arguments where the text speaks of them.
 void Renderer::AddDimensions() {
-  const std::string text = macros_ + body_ + epilogue_;
+  std::string text = macros_ + body_;
+  for (const TensorArg& tensor : desc_.tensors) text += tensor.epilogue;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) {
     for (char letter : {'w', 'h', 's', 'c', 'b'}) {
       const std::string name = desc_.tensors[i].name + "_" + letter;

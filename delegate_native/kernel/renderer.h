@@ -28,7 +28,6 @@ class Renderer {
         layouts_(layouts),
         dialect_(dialect),
         body_(desc.body),
-        epilogue_(desc.epilogue),
         bindings_(BindingsOf(desc, layouts, dialect)) {}
   virtual ~Renderer() = default;
 
@@ -52,7 +51,9 @@ class Renderer {
   // The statement behind write_$t: the merged steps, zeros in the dead lanes, then the store.
   // medium: behind write_medium_$t.
   std::string WriteText(size_t tensor, const std::string& store, bool medium) const;
-  bool HasSteps(size_t tensor) const;
+  bool HasSteps(size_t tensor) const { return !desc_.tensors[tensor].epilogue.empty(); }
+  // The merged steps on one line.
+  std::string StepsOf(size_t tensor) const { return OnOneLine(desc_.tensors[tensor].epilogue); }
   // Declares e_c, the channels from e_s on, where the last slice has dead lanes.
   std::string CountLanes(size_t tensor) const;
   // Whether the body uses the word.
@@ -63,7 +64,7 @@ class Renderer {
   const KernelDesc& desc_;
   const std::vector<TensorLayout>& layouts_;
   const Dialect& dialect_;
-  const std::string body_, epilogue_;
+  const std::string body_;
   const Bindings bindings_;
   RenderedKernel out_;
   std::string macros_, undefs_;
@@ -95,7 +96,7 @@ class Renderer {
                     const char* at);
   // Behind write_medium_$t. The merged steps run on floats where some have no text for halfs.
   std::string WriteMediumText(size_t tensor, const Argument& arg) const;
-  std::string MediumSteps() const;
+  std::string MediumSteps(size_t tensor) const;
   void AddArgument(RenderedArg::Kind kind, size_t index, View view, const Argument& arg);
   // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
   // is the text of a read at P.

@@ -157,7 +157,7 @@ class StepWriter {
   }
 
   std::string NextName() { return Format("e%d_%d", index_, count_++); }
-  void Line(const std::string& text) { desc_->epilogue += text + "\n"; }
+  void Line(const std::string& text) { desc_->tensors[desc_->Written()].epilogue += text + "\n"; }
 
   const GpuInfo& gpu_;
   const bool computes_half_;

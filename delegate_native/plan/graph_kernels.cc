@@ -29,7 +29,7 @@ Status AddKernels(const KernelContext& context, const Graph& graph, int index, G
       constant.half = constant.CellOf(StoresHalf(own.precision)) == Cell::kHalf;
     }
     made->kernels.push_back(std::move(kernel));
-    made->nodes.push_back(index);
+    made->nodes.push_back({index});
   }
   return Status();
 }

@@ -10,7 +10,7 @@ namespace quadra {
 
 struct GraphKernels {
   std::vector<KernelDesc> kernels;
-  std::vector<int> nodes;      // whose the kernels are
+  std::vector<std::vector<int>> nodes;  // whose the kernels are: of several where they were joined
   std::vector<Value> scratch;  // between the kernels of a node; ids follow those of the graph's
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "delegate_native/plan/graph_kernels.h"
+#include "delegate_native/plan/join_kernels.h"
 #include "delegate_native/plan/layout.h"
 #include "delegate_native/plan/rendered_plan.h"
 #include "delegate_native/plan/write_plan.h"
@@ -18,6 +19,7 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& reque
   const KernelContext context = {&asked, request.precision};
   GraphKernels made;
   QUADRA_RETURN_IF_ERROR(MakeGraphKernels(context, graph, &made));
+  if (request.joins_kernels) JoinKernels(context, graph, &made);
   Layout layout(context, graph, made.scratch);
   QUADRA_RETURN_IF_ERROR(layout.Place(made.kernels));
   RenderedPlan rendered;
@@ -25,7 +27,7 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& reque
   if (dispatch_of_node) {
     size_t kernel = 0;
     for (int node = 0; node <= static_cast<int>(graph.nodes.size()); ++node) {
-      while (kernel < made.nodes.size() && made.nodes[kernel] < node) ++kernel;
+      while (kernel < made.nodes.size() && made.nodes[kernel][0] < node) ++kernel;
       dispatch_of_node->push_back(rendered.dispatch_of_kernel[kernel]);
     }
   }

@@ -43,7 +43,8 @@ bool HaveOneGroup(const KernelDesc& a, const KernelDesc& b) {
 }
 
 bool HaveOneText(const KernelDesc& a, const KernelDesc& b) {
-  return a.name == b.name && a.body == b.body && a.epilogue == b.epilogue && a.variant == b.variant;
+  return a.name == b.name && a.body == b.body && a.variant == b.variant &&
+         a.tensors[a.Written()].epilogue == b.tensors[b.Written()].epilogue;
 }
 
 // The work of all of them by the cheapest of their groups so far, or by one more.

@@ -1,5 +1,6 @@
 #include "delegate_native/plan/write_plan.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -124,7 +125,14 @@ class Writer {
   Offset<fb::Dispatch> WriteDispatch(size_t i) {
     const PlannedDispatch& dispatch = rendered_.dispatches[i];
     const KernelDesc& desc = planned_.kernels.kernels[dispatch.kernel];
-    const int node = planned_.kernels.nodes[dispatch.kernel];
+    std::vector<int> sources;
+    for (int node : planned_.kernels.nodes[dispatch.kernel]) {
+      const std::vector<int>& own = planned_.graph.nodes[static_cast<size_t>(node)].sources;
+      for (int source : own) {
+        if (std::find(sources.begin(), sources.end(), source) == sources.end())
+          sources.push_back(source);
+      }
+    }
     const RenderedKernel& rendered = dispatch.rendered;
     std::vector<fb::Arg> args;
     for (const RenderedArg& arg : rendered.args) {
@@ -164,8 +172,7 @@ class Writer {
     const DistinctKernel& distinct = rendered_.kernels[dispatch.distinct];
     const auto args_at = builder_.CreateVectorOfStructs(args);
     const auto grid_at = builder_.CreateVector(grid);
-    const auto nodes_at =
-        builder_.CreateVector(planned_.graph.nodes[static_cast<size_t>(node)].sources);
+    const auto nodes_at = builder_.CreateVector(sources);
     const auto local_at = builder_.CreateVector(local);
     const auto global_at = builder_.CreateVector(global);
     const auto entry = builder_.CreateString(distinct.entry);

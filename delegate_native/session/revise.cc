@@ -5,6 +5,7 @@
 #include "delegate_native/base/shape.h"
 #include "delegate_native/base/texts.h"
 #include "delegate_native/plan/dispatch_group.h"
+#include "delegate_native/plan/join_kernels.h"
 
 namespace quadra {
 namespace {
@@ -39,24 +40,43 @@ bool ShrinkGroups(const Refused& refused, Revision* next) {
   return !refused.refusal.dispatches.empty();
 }
 
-// A group that shares sums cannot be smaller. It may be the refused one, also where the driver does
-// not say which one is.
-bool StopSharing(const Refused& refused, Revision* next) {
+// The first dispatch of a kind that may be the refused one, also where the driver does not say
+// which one is; null: there is none.
+const fb::Dispatch* FirstOf(const Refused& refused, bool (*is_kind)(const fb::Dispatch&)) {
   const auto& dispatches = refused.refusal.dispatches;
   for (unsigned i = 0; i < refused.plan.dispatches()->size(); ++i) {
-    const fb::Dispatch& dispatch = refused.At(i);
     const bool may_be = dispatches.empty() ||
                         std::any_of(dispatches.begin(), dispatches.end(),
                                     [i](const Refusal::Dispatch& one) { return one.index == i; });
-    if (!may_be || !dispatch.shares_sums()) continue;
-    next->request.shares_sums = false;
-    next->request.groups.clear();  // its dispatches are others
-    next->notes.push_back(
-        TextOf("%s: the driver may refuse its group; each work-item adds up its own sum",
-               dispatch.name()->c_str()));
-    return true;
+    if (may_be && is_kind(refused.At(i))) return &refused.At(i);
   }
-  return false;
+  return nullptr;
+}
+
+// A joined kernel needs more than each of its parts.
+bool StopJoining(const Refused& refused, Revision* next) {
+  const fb::Dispatch* const joined =
+      FirstOf(refused, [](const fb::Dispatch& one) { return IsJoined(one.kernel()->str()); });
+  if (!joined) return false;
+  next->request.joins_kernels = false;
+  next->request.groups.clear();  // its dispatches are others
+  next->notes.push_back(
+      TextOf("%s: the driver may refuse it; its parts are dispatches of their own",
+             joined->name()->c_str()));
+  return true;
+}
+
+// A group that shares sums cannot be smaller.
+bool StopSharing(const Refused& refused, Revision* next) {
+  const fb::Dispatch* const sharing =
+      FirstOf(refused, [](const fb::Dispatch& one) { return one.shares_sums(); });
+  if (!sharing) return false;
+  next->request.shares_sums = false;
+  next->request.groups.clear();  // its dispatches are others
+  next->notes.push_back(
+      TextOf("%s: the driver may refuse its group; each work-item adds up its own sum",
+             sharing->name()->c_str()));
+  return true;
 }
 
 // A kernel whose group is a part of what it computes, as a recurrent layer's, makes that by the
@@ -111,9 +131,9 @@ struct Row {
   bool (*apply)(const Refused& refused, Revision* next);
 };
 constexpr Row kRows[] = {
-    {QUADRA_TEXT("images elsewhere"), MoveImages}, {QUADRA_TEXT("smaller groups"), ShrinkGroups},
-    {QUADRA_TEXT("no shared sums"), StopSharing},  {QUADRA_TEXT("smaller limit"), LimitGroups},
-    {QUADRA_TEXT("no half arithmetic"), StopHalf},
+    {QUADRA_TEXT("images elsewhere"), MoveImages},   {QUADRA_TEXT("smaller groups"), ShrinkGroups},
+    {QUADRA_TEXT("no joined kernels"), StopJoining}, {QUADRA_TEXT("no shared sums"), StopSharing},
+    {QUADRA_TEXT("smaller limit"), LimitGroups},     {QUADRA_TEXT("no half arithmetic"), StopHalf},
 };
 
 }  // namespace

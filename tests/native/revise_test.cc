@@ -14,6 +14,7 @@ using Stage = Refusal::Stage;
 struct Planned {
   bool is_free = true;
   bool shares_sums = false;
+  const char* kernel = "kernel";
   int grid = 1000;
 };
 
@@ -24,7 +25,7 @@ class ARefusedPlan : public testing::Test {
     for (const Planned& one : dispatches) {
       const std::vector<int> local = {64, 1, 1}, grid = {one.grid, 1, 1};
       made.push_back(fb::CreateDispatchDirect(builder_, Format("%03zu_kernel", made.size()).c_str(),
-                                              "kernel", 0, "kernel_1", nullptr, &local, &local,
+                                              one.kernel, 0, "kernel_1", nullptr, &local, &local,
                                               nullptr, &grid, one.shares_sums, one.is_free));
     }
     fb::FinishPlanBuffer(builder_, fb::CreatePlanDirect(builder_, 1, "", "", "", "", "", nullptr,
@@ -69,6 +70,21 @@ TEST_F(ARefusedPlan, KeepsTheGroupsThatItHad) {
   const Revision next = After(Stage::kLaunch, {{1, 32}}, {{}, {}});
   const std::vector<Group> groups = {{32, 2, 1}, {32, 1, 1}};
   EXPECT_EQ(next.request.groups, groups);
+}
+
+TEST_F(ARefusedPlan, HasNoJoinedKernelsNext) {
+  request_.groups = {{32, 1, 1}, {0, 0, 0}};
+  const Planned joined = {false, true, "kernel_joined"};
+  for (const auto& refused : {std::vector<Refusal::Dispatch>{{1, 0}}, {}}) {
+    builder_.Clear();
+    const Revision next = After(Stage::kBuild, refused, {{}, joined});
+    ASSERT_STREQ(next.change, "no joined kernels");
+    EXPECT_FALSE(next.request.joins_kernels);
+    EXPECT_TRUE(next.request.shares_sums);
+    EXPECT_TRUE(next.request.groups.empty());
+  }
+  builder_.Clear();
+  EXPECT_EQ(After(Stage::kBuild, {{0, 0}}, {{false}, joined}).change, nullptr);
 }
 
 TEST_F(ARefusedPlan, SharesNoSumsNext) {

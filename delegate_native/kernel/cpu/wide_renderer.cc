@@ -82,15 +82,15 @@ class WideRenderer : public OpenClRenderer {
   std::string WriteRowText(size_t tensor) const;
   // Whether the merged steps of this tensor can run on a vec16.
   bool RunsWide(size_t tensor) const;
-  std::string WideSteps() const;
+  std::string WideSteps(size_t tensor) const;
   // Four pixels of an operand that the steps read at a place; nothing where that is not known.
   std::string WideRead(const std::string& tensor, const std::string& place) const;
 };
 
 // The same for the four pixels of a vec16. Nothing where a step has words that are not known to
 // mean the same there, or an operand that is neither as large as the result nor one pixel.
-std::string WideRenderer::WideSteps() const {
-  const std::string steps = OnOneLine(epilogue_);
+std::string WideRenderer::WideSteps(size_t tensor) const {
+  const std::string steps = StepsOf(tensor);
   std::string wide;
   for (size_t at = 0; at < steps.size();) {
     size_t end = at;
@@ -140,7 +140,7 @@ std::string WideRenderer::WideRead(const std::string& name, const std::string& p
 bool WideRenderer::RunsWide(size_t index) const {
   const TensorLayout& layout = layouts_[index];
   if (layout.is_int() || layout.half() != HalfLanes()) return false;
-  return !HasSteps(index) || !WideSteps().empty();
+  return !HasSteps(index) || !WideSteps(index).empty();
 }
 
 std::string WideRenderer::WriteRowText(size_t index) const {
@@ -155,7 +155,7 @@ std::string WideRenderer::WriteRowText(size_t index) const {
 }
 
 std::string WideRenderer::WriteQuadsText(size_t index) const {
-  const std::string steps = HasSteps(index) ? WideSteps() : "";
+  const std::string steps = HasSteps(index) ? WideSteps(index) : "";
   if (HasSteps(index) && !RunsWide(index)) {
     return QUADRA_TEXT(
         "{ vec16 e_quads = (VALUE); for (int e_i = 0; e_i < 4; ++e_i) { "

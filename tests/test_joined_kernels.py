@@ -1,0 +1,86 @@
+"""Small kernels that do not need each other's results are one dispatch (delegate_native/plan/join_kernels.cc)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from host_tools.request import decoder_sizes, make_decoder
+from tests import cpu
+from tests.delegate import TOLERANCE, options
+from tests.runs import BACKENDS
+from tests.test_shared_memory import kernels
+
+# A step of one token, whose keys and values of the last layer depend on all layers before.
+_SIZES = "layers=3,width=128,heads=4,hidden=256,head_size=32,vocabulary=128,positions=16,prefill=1"
+_JOINED = {
+    "smollm2-135m,kv_heads=2": {"rope", "update_in_place"},
+    "qwen3-0.6b,kv_heads=2": {"matvec_split", "norm", "rope", "update_in_place"},
+    "gemma3-270m": {"norm", "rope", "update_in_place"},
+}
+_TARGETS = [
+    ("adreno-740-gles", "f32"),
+    ("mali-g76-gles", "f16"),
+    ("mali-g76-buffers", "f16"),
+    ("adreno-640", "f32_f16"),
+]
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    """A decoder's model, its inputs in the middle of a text, and the results of kernels for this machine, which stay apart: the
+    interpreter's round activations to int8."""
+    made: dict[str, tuple] = {}
+
+    def step(quadra, name: str) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
+        if name not in made:
+            path = tmp_path_factory.mktemp("joined") / "decoder.tflite"
+            make_decoder.write(decoder_sizes.chosen(f"{name},{_SIZES}"), path)
+            feeds = [_feed(one) for one in cpu.reference_interpreter(path.read_bytes()).get_input_details()]
+            alone = quadra.run(path.read_bytes(), feeds, **options())
+            assert not any("joined" in one for one in kernels(alone))
+            made[name] = path.read_bytes(), feeds, alone.outputs[-1]
+        return made[name]
+
+    return step
+
+
+def _feed(detail: dict) -> np.ndarray:
+    shape = tuple(detail["shape"])
+    if detail["dtype"] == np.int32:
+        return np.full(shape, 5, np.int32)
+    if "mask" in detail["name"]:
+        return np.where(np.arange(shape[-1]) <= 5, 0, -1e9).astype(np.float32).reshape(shape)
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("target", "precision"), _TARGETS)
+@pytest.mark.parametrize("name", _JOINED)
+def test_a_joined_step_is_right(quadra, steps, backend, target, precision, name):
+    model, feeds, expected = steps(quadra, name)
+    outcome = quadra.run(model, feeds, **options(target, backend, precision=precision))
+    outcome.check(expected, TOLERANCE[precision])
+    found = {one.removesuffix("_joined") for one in kernels(outcome) if one.endswith("_joined")}
+    # OpenGL ES promises fewer bindings than a target for OpenCL counts on.
+    assert (backend == "gles" and not target.endswith("gles")) or _JOINED[name] <= found, found
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_programs_that_are_checked_stay_apart(quadra, steps, backend):
+    """A check compares the results of single nodes."""
+    model, feeds, expected = steps(quadra, "smollm2-135m,kv_heads=2")
+    outcome = quadra.run(model, feeds, **options("adreno-740-gles", backend, self_check="1"))
+    outcome.check(expected)
+    assert not any("joined" in one for one in kernels(outcome))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_joined_kernels_come_from_the_cache(quadra, steps, backend, tmp_path):
+    model, feeds, expected = steps(quadra, "qwen3-0.6b,kv_heads=2")
+    for cached in ("miss", "hit"):
+        given = options("adreno-740-gles", backend, serialization_dir=str(tmp_path))
+        outcome = quadra.run(model, feeds, **given)
+        outcome.check(expected)
+        assert outcome.report["partitions"][0]["cache"].startswith(cached), outcome.report["partitions"][0]["cache"]
+        assert any("joined" in one for one in kernels(outcome))
