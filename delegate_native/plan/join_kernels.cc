@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <utility>
 
 #include "delegate_native/base/texts.h"
@@ -19,6 +18,9 @@ namespace {
 // How far back a kernel may go to another one, in kernels: a layer's are beside each other.
 constexpr size_t kFarthest = 8;
 constexpr int kMostParts = 4;
+// A small kernel has at most so many times the work-items that fill a GPU: where sums are shared
+// there are up to twice as many. So many may have nothing to do in a joined one, too.
+constexpr int64_t kMostFills = 2;
 constexpr const char kJoined[] = "_joined";
 
 bool IsOfWord(char c) { return c == '_' || isalnum(static_cast<unsigned char>(c)); }
@@ -122,7 +124,7 @@ class Pair {
     return names_.back().to;
   }
 
-  // What both read is one argument.
+  // A tensor that both read is one argument.
   void AddTensors() {
     for (const TensorArg& arg : second_.tensors) {
       const auto same =
@@ -150,8 +152,8 @@ class Pair {
     for (const ScalarArg& number : second_.scalars) {
       const bool same =
           std::any_of(first_.scalars.begin(), first_.scalars.end(), [&](const ScalarArg& one) {
-            return one.name == number.name && one.is_float == number.is_float &&
-                   one.i == number.i && memcmp(&one.f, &number.f, sizeof(one.f)) == 0;
+            return one.name == number.name && !one.is_float && !number.is_float &&
+                   one.i == number.i;
           });
       if (same) continue;
       made_.scalars.push_back(number);
@@ -245,20 +247,22 @@ class Joiner {
     KernelDesc &first = made_.kernels[at], &second = made_.kernels[i];
     if (!AreAlike(first, second) || IsBorder(at) || !AreSiblings(at, i)) return false;
     KernelDesc joined = Pair(first, second).Join(*context_.gpu);
-    if (ItemsOf(joined) > 2 * (ItemsOf(first) + ItemsOf(second)) || !Fits(joined)) return false;
+    const int64_t idle = ItemsOf(joined) - ItemsOf(first) - ItemsOf(second);
+    if (idle > Most() || !Fits(joined)) return false;
     first = std::move(joined);
     made_.nodes[at].insert(made_.nodes[at].end(), made_.nodes[i].begin(), made_.nodes[i].end());
     return true;
   }
 
-  // What brings one of the plan's inputs in, or an output out.
+  // Whether it brings one of the inputs of the plan in, or an output out.
   bool IsBorder(size_t i) const {
     return graph_.nodes[static_cast<size_t>(made_.nodes[i][0])].sources.empty();
   }
 
+  int64_t Most() const { return kMostFills * context_.gpu->enough_work_items; }
   bool IsSmall(const KernelDesc& kernel) const {
     return kernel.parts < kMostParts && !kernel.variant.unoptimised && !kernel.outlined &&
-           ItemsOf(kernel) <= context_.gpu->enough_work_items && !HasWord(kernel.body, "GROUP_X") &&
+           ItemsOf(kernel) <= kernel.parts * Most() && !HasWord(kernel.body, "GROUP_X") &&
            !HasWord(kernel.body, "GROUP_Y") && !HasWord(kernel.body, "GROUP_Z");
   }
 
@@ -330,6 +334,7 @@ class Joiner {
   bool Fits(const KernelDesc& kernel) const {
     const KernelContext context = context_.For(kernel.variant.float32);
     std::vector<TensorLayout> layouts;
+    layouts.reserve(kernel.tensors.size());
     for (const TensorArg& arg : kernel.tensors) {
       layouts.push_back(context_.LayoutOf(ValueOf(arg.tensor)));
     }
