@@ -21,7 +21,6 @@ constexpr int kMostParts = 4;
 // A small kernel has at most so many times the work-items that fill a GPU: where sums are shared
 // there are up to twice as many. So many may have nothing to do in a joined one, too.
 constexpr int64_t kMostFills = 2;
-constexpr const char kJoined[] = "_joined";
 
 bool IsOfWord(char c) { return c == '_' || isalnum(static_cast<unsigned char>(c)); }
 bool HasWord(const std::string& text, const char* word) {
@@ -228,7 +227,7 @@ class Joiner {
       made_.nodes.erase(made_.nodes.begin() + static_cast<std::ptrdiff_t>(i));
     }
     for (KernelDesc& kernel : kernels) {
-      if (kernel.parts > 1) kernel.name += kJoined;
+      if (kernel.parts > 1) kernel.name += "_joined";
     }
   }
 
@@ -348,11 +347,6 @@ class Joiner {
 };
 
 }  // namespace
-
-bool IsJoined(const std::string& kernel) {
-  const size_t size = sizeof(kJoined) - 1;
-  return kernel.size() > size && kernel.compare(kernel.size() - size, size, kJoined) == 0;
-}
 
 void JoinKernels(const KernelContext& context, const Graph& graph, GraphKernels* made) {
   // One processor is not idle while it runs a small kernel.

@@ -4,15 +4,11 @@
 #ifndef QUADRA_PLAN_JOIN_KERNELS_H_
 #define QUADRA_PLAN_JOIN_KERNELS_H_
 
-#include <string>
-
 #include "delegate_native/plan/graph_kernels.h"
 
 namespace quadra {
 
-// The name of a joined kernel is that of its parts with this behind it.
-bool IsJoined(const std::string& kernel);
-
+// The name of a joined kernel is that of its parts with "_joined" behind it.
 void JoinKernels(const KernelContext& context, const Graph& graph, GraphKernels* made);
 
 }  // namespace quadra

@@ -180,7 +180,7 @@ class Writer {
     const auto name = builder_.CreateString(Format("%03zu_", i) + desc.name);
     return fb::CreateDispatch(builder_, name, kernel, static_cast<int>(distinct.program), entry,
                               args_at, global_at, local_at, nodes_at, grid_at, desc.shares_sums,
-                              desc.HasFreeGroup() && !dispatch.IsPart());
+                              desc.HasFreeGroup() && !dispatch.IsPart(), desc.parts > 1);
   }
 
   std::vector<Offset<fb::Io>> WriteIo(const std::vector<ValueId>& tensors) {

@@ -5,7 +5,6 @@
 #include "delegate_native/base/shape.h"
 #include "delegate_native/base/texts.h"
 #include "delegate_native/plan/dispatch_group.h"
-#include "delegate_native/plan/join_kernels.h"
 
 namespace quadra {
 namespace {
@@ -56,7 +55,7 @@ const fb::Dispatch* FirstOf(const Refused& refused, bool (*is_kind)(const fb::Di
 // A joined kernel needs more than each of its parts.
 bool StopJoining(const Refused& refused, Revision* next) {
   const fb::Dispatch* const joined =
-      FirstOf(refused, [](const fb::Dispatch& one) { return IsJoined(one.kernel()->str()); });
+      FirstOf(refused, [](const fb::Dispatch& one) { return one.is_joined(); });
   if (!joined) return false;
   next->request.joins_kernels = false;
   next->request.groups.clear();  // its dispatches are others

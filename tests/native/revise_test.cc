@@ -14,7 +14,7 @@ using Stage = Refusal::Stage;
 struct Planned {
   bool is_free = true;
   bool shares_sums = false;
-  const char* kernel = "kernel";
+  bool is_joined = false;
   int grid = 1000;
 };
 
@@ -24,9 +24,9 @@ class ARefusedPlan : public testing::Test {
     std::vector<flatbuffers::Offset<fb::Dispatch>> made;
     for (const Planned& one : dispatches) {
       const std::vector<int> local = {64, 1, 1}, grid = {one.grid, 1, 1};
-      made.push_back(fb::CreateDispatchDirect(builder_, Format("%03zu_kernel", made.size()).c_str(),
-                                              one.kernel, 0, "kernel_1", nullptr, &local, &local,
-                                              nullptr, &grid, one.shares_sums, one.is_free));
+      made.push_back(fb::CreateDispatchDirect(
+          builder_, Format("%03zu_kernel", made.size()).c_str(), "kernel", 0, "kernel_1", nullptr,
+          &local, &local, nullptr, &grid, one.shares_sums, one.is_free, one.is_joined));
     }
     fb::FinishPlanBuffer(builder_, fb::CreatePlanDirect(builder_, 1, "", "", "", "", "", nullptr,
                                                         nullptr, nullptr, nullptr, &made));
@@ -74,7 +74,7 @@ TEST_F(ARefusedPlan, KeepsTheGroupsThatItHad) {
 
 TEST_F(ARefusedPlan, HasNoJoinedKernelsNext) {
   request_.groups = {{32, 1, 1}, {0, 0, 0}};
-  const Planned joined = {false, true, "kernel_joined"};
+  const Planned joined = {false, true, true};
   for (const auto& refused : {std::vector<Refusal::Dispatch>{{1, 0}}, {}}) {
     builder_.Clear();
     const Revision next = After(Stage::kBuild, refused, {{}, joined});
