@@ -230,7 +230,7 @@ public class DelegateInAndroid {
     assertTrue("grown by " + grown + " bytes", grown < MAY_GROW_BYTES);
   }
 
-  /** Of quadra.states: y = x + h_in, and the same again as h_out. */
+  /** The model quadra.states computes y = x + h_in, and the same again as h_out. */
   @Test
   public void aStateStaysOnTheGpuAndIsReadWrittenAndCleared() {
     File stateful = new File(System.getProperty("quadra.states"));
