@@ -82,11 +82,12 @@ def test_natives_in_java_are_those_that_the_library_registers():
         "void": "V",
         "byte[]": "[B",
         "byte[][]": "[[B",
+        "ByteBuffer": "Ljava/nio/ByteBuffer;",
         "VerdictListener": "Lorg/quadra/gpu/VerdictListener;",
     }
     declared = {}
     for result, name, arguments in re.findall(r"static native (\S+) (\w+)\(([^)]*)\);", text):
-        declared[name] = f"({''.join(types[a.split()[0]] for a in arguments.split(', ') if a)}){types[result]}"
+        declared[name] = f"({''.join(types[a.split()[0]] for a in arguments.split(',') if a)}){types[result]}"
     native = (java.settings.ROOT / "delegate_native/jni/jni.cc").read_text()
     assert dict(re.findall(r'quadra::Method\("(\w+)", "([^"]+)"', native)) == declared
 
