@@ -75,7 +75,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   if (count > 0) desc.Int("count", count);
-  if (count > 0) desc.trips = count;
+  desc.trips = count;
   desc.Float("scale", 1.0f / std::sqrt(static_cast<float>(size)));
   const std::string body = Text(kBody).Set("slices", count > 0).Set("pairs", size > 1);
   LoopOverResults(context, graph.shape(node.outputs[0]), "", body.c_str(), &desc);

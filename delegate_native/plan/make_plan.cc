@@ -19,7 +19,7 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& reque
   const KernelContext context = {&asked, request.precision};
   GraphKernels made;
   QUADRA_RETURN_IF_ERROR(MakeGraphKernels(context, graph, &made));
-  if (request.joins_kernels) JoinKernels(context, graph, &made);
+  if (request.joins_kernels && !dispatch_of_node) JoinKernels(context, graph, &made);
   Layout layout(context, graph, made.scratch);
   QUADRA_RETURN_IF_ERROR(layout.Place(made.kernels));
   RenderedPlan rendered;

@@ -28,7 +28,7 @@ struct PlanRequest {
   ImageMemory image_memory = ImageMemory::kArena;  // at most
   // Large constants that it has are in the plan by their hash alone. Null: the plan is whole.
   WeightStore* known = nullptr;
-  bool joins_kernels = true;  // join_kernels.h; not where the dispatches of nodes are asked for
+  bool joins_kernels = true;  // join_kernels.h; never where the dispatches of nodes are asked for
   bool has_row_bytes = true;  // rows of images may be as short as GpuInfo::image_row_bytes allows
 };
 

@@ -147,9 +147,7 @@ Status SelfCheck(Graph* graph, const std::vector<IoTensor>& inputs, const GpuInf
   std::vector<Check> checks;
   std::vector<int> dispatch_of_node;
   ComputeTwice(graph, &checks);
-  PlanRequest alone = request;
-  alone.joins_kernels = false;
-  QUADRA_RETURN_IF_ERROR(MakePlan(*graph, target, alone, &bytes, &dispatch_of_node));
+  QUADRA_RETURN_IF_ERROR(MakePlan(*graph, target, request, &bytes, &dispatch_of_node));
   const fb::Plan& plan = *fb::GetPlan(bytes.data());
   IoMemory memory(plan);
   Fill(plan, inputs, &memory);
