@@ -32,11 +32,6 @@ std::vector<int> InputsOf(const TfLiteContext* context, const ModelNodes& model)
   return inputs;
 }
 
-bool SameTensor(const TfLiteTensor& a, const TfLiteTensor& b) {
-  return a.type == b.type && a.dims && b.dims && a.dims->size == b.dims->size &&
-         std::equal(a.dims->data, a.dims->data + a.dims->size, b.dims->data);
-}
-
 // Gives the subgraph the node's inputs.
 Status BindInputs(Importer* importer, const ModelNodes& model, TfLiteContext* context,
                   KnownTensors* known, Importer* inner) {

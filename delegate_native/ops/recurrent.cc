@@ -1,6 +1,7 @@
-// The recurrent part of LSTM and RNN, which become this op (lstm.cc). A group of work-items, one
-// for each batch item, goes through the steps with the state in shared memory. Inputs: the gates
-// with the input's part of all steps, a table of weights, the state (outputs, then cells).
+// The recurrent part of LSTM, GRU and RNN, which become this op (lstm.cc, recurrent_loop.cc). A
+// group of work-items, one for each batch item, goes through the steps with the state in shared
+// memory. Inputs: the gates with the input's part of all steps, a table of weights, the state
+// (outputs, then cells).
 #include <algorithm>
 
 #include "delegate_native/base/texts.h"
@@ -12,8 +13,10 @@ namespace {
 
 constexpr int kTimeInX = 2, kTimeInY = 1;  // axes
 
-// The parts that a layer may have: cells (an LSTM), and with them an input gate.
-constexpr const char* kParts[] = {"cells", "input", "peepholes", "norms", "projection", "grids"};
+// The parts that a layer may have: cells (an LSTM), and with them an input gate; the gates of a
+// GRU.
+constexpr const char* kParts[] = {"cells",      "input", "peepholes", "norms",
+                                  "projection", "grids", "update",    "mask"};
 
 struct Layer {
   const std::string& variant;  // names of kParts
@@ -49,7 +52,8 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// Gates are 0 cell, 1 forget, 2 output, 3 input. `grids` are those of an LSTM of integers.
+// Gates are 0 cell, 1 forget, 2 output, 3 input; a GRU's 0 candidate, 1 update, 2 reset. `grids`
+// are those of an LSTM of integers.
 //
 // Lanes beyond the last output or unit of the state may hold anything; in shared memory they are 0,
 // or finite where their weights are 0. What is read there is computed with before it becomes a
@@ -74,8 +78,11 @@ for (int t = first; t < behind; ++t) {
   int step = last_step > 0 ? last_step - t : t;
   int x = time_in_x != 0 ? step : batch;
   int y = time_in_x != 0 ? batch : step;
+$if(mask)   bool is_there = read_mask(x, y, 0).x != 0;
   for (int q = LOCAL_X; q < cells; q += items) {
 $for(g, gates)     sum4_t z$g = read_src(x, y, $g * cells + q);
+$if(update)     sum4_t candidate = z0;
+$if(update)     z0 = read_weights(vectors + q);
     for (int k = 0; k < outs; ++k) {
       sum4_t h = hidden[k];
       for (int i = 0; i < 4; ++i) {
@@ -85,7 +92,12 @@ $for(g, gates)         z$g += sum_lane(h, i) * read_weights(at + $g * gate);
     }
 $if(grids) $for(g, gates)      z$g = requantize(z$g, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
     sum4_t v = z0;
+$if(update)      v = candidate + v / (vec4(1.0f) + exp(-z2));
 $if(!cells)      v = $activation;
+$if(update)
+     sum4_t u = vec4(1.0f) / (vec4(1.0f) + exp(-z1));
+     v = u * hidden[q] + (vec4(1.0f) - u) * v;
+$end
 $if(cells)      sum4_t c = cell[q];
 $if(peepholes)
      z1 += c * read_weights(vectors + q);
@@ -103,6 +115,7 @@ $if(input)      c = c * f + $activation / (vec4(1.0f) + exp(-z3));
 $if(!input)      c = c * f + $activation * (vec4(1.0f) - f);
 $if(grids)      c = requantize(c, cell_inverse, cell_scale, cell_low, cell_high);
      c = min(max(c, vec4(-cell_clip)), vec4(cell_clip));
+$if(mask)      c = (is_there ? c : vec4(0.0f)) + (is_there ? vec4(0.0f) : cell[q]);
      cell[q] = c;
      write_dst(c, x, y, outs + q);
 $if(norms)      z2 = sums[2 * cells + q];
@@ -115,6 +128,7 @@ $normalize$end
      v = $activation / (vec4(1.0f) + exp(-z2));
 $if(grids)      v = requantize(v, hidden_inverse, hidden_scale, hidden_low, hidden_high);
 $end
+$if(mask)     v = (is_there ? v : vec4(0.0f)) + (is_there ? vec4(0.0f) : hidden[q]);
     made[q] = v;
 $if(!projection)      write_dst(v, x, y, q);
   }
@@ -256,6 +270,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     KernelDesc& desc = list->Add("recurrent");
     desc.Read("src", node.inputs[0]);
     desc.Read("state", state);
+    if (node.inputs.size() > 3) desc.Read("mask", node.inputs[3]);
     desc.Write("dst", node.outputs[0]);
     desc.Constant("weights", 4, table.shape.c,
                   [constant = table.constant] { return *constant->floats(); });

@@ -171,8 +171,13 @@ Status AddLayer(Importer* importer, RecurrentLayer* layer) {
   QUADRA_RETURN_IF_ERROR(SetAttributes(*layer, &attributes));
   const int size = static_cast<int>(layer->table.size());
   const ValueId table = importer->AddConstant({1, 1, 1, size}, std::move(layer->table));
+  std::vector<ValueId> inputs = {gates, table, state};
+  if (settings.mask >= 0) {
+    inputs.emplace_back();
+    QUADRA_RETURN_IF_ERROR(importer->Operand(settings.mask, &inputs.back(), kBools));
+  }
   const ValueId steps =
-      importer->AddInnerNode("recurrent", {gates, table, state}, std::move(attributes));
+      importer->AddInnerNode("recurrent", std::move(inputs), std::move(attributes));
   const auto part = [&](int first, int count, bool last) {
     return importer->AddInnerNode("strided_slice", {steps}, Part(settings, first, count, last));
   };
@@ -182,7 +187,8 @@ Status AddLayer(Importer* importer, RecurrentLayer* layer) {
     QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(settings.output, "strided_slice", {steps},
                                                 Part(settings, 0, outputs, /*last=*/false)));
   }
-  importer->SetState(settings.output_state, part(0, outputs, /*last=*/true));
+  layer->last = part(0, outputs, /*last=*/true);
+  importer->SetState(settings.output_state, layer->last);
   if (!has_cells) return Status();
   layer->cells = part(PaddedToSlices(outputs), layer->units, /*last=*/true);
   importer->SetState(settings.cell_state, layer->cells);

@@ -19,6 +19,7 @@ struct RecurrentSettings {
   int first = 0;  // the layer's inputs come after so many others
   // Indexes of a second input and of its weights; -1: none.
   int auxiliary = -1, auxiliary_weights = -1;
+  int mask = -1;  // the input that says which steps there are; -1: all
   int output_state = 18, cell_state = 19;  // where an LSTM has them
   bool has_norms = true;
   TfLiteFusedActivation activation = kTfLiteActTanh;
@@ -38,7 +39,8 @@ struct RecurrentLayer {
   std::string variant;                    // names of the parts that it has (recurrent.cc)
   Attributes grids;                       // of integers, as the kernel has them
   RecurrentSettings settings;
-  ValueId result = -1, cells = -1;  // of all steps; behind the last one
+  ValueId result = -1;            // of all steps
+  ValueId last = -1, cells = -1;  // of the last one
 
   bool Has(const char* part) const { return variant.find(part) != std::string::npos; }
 };

@@ -1,4 +1,5 @@
-// Subgraphs that a node names: the decomposition of a composite, the computation of a scatter.
+// Subgraphs that a node names: the decomposition of a composite, the computation of a scatter, the
+// parts of a loop.
 #ifndef QUADRA_OPS_SUBGRAPH_H_
 #define QUADRA_OPS_SUBGRAPH_H_
 
@@ -34,6 +35,12 @@ class Subgraph {
   TfLiteContext* context_ = nullptr;
   bool is_outer_ = false;
 };
+
+// Whether both are of one type and size.
+inline bool SameTensor(const TfLiteTensor& a, const TfLiteTensor& b) {
+  return a.type == b.type && a.dims && b.dims && a.dims->size == b.dims->size &&
+         std::equal(a.dims->data, a.dims->data + a.dims->size, b.dims->data);
+}
 
 }  // namespace quadra
 
