@@ -54,13 +54,13 @@ def run(
     env is added to the environment. on_line is called, from other threads, with each line of either
     stream as it comes; where on_error_line is given, that one gets those of stderr. With check, an exit status other than 0 raises CommandFailed; hint is its
     "what to do next". At the deadline the whole process group is stopped and CommandTimedOut raised; when `stop` says
-    so it is stopped, too, and has ended by a signal. pass_fds: descriptors that it inherits.
+    so it is stopped, too, and has ended by a signal; what on_line raises stops it, and is raised. pass_fds: descriptors that it inherits.
     """
     words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
     started = time.monotonic()
     process = _start(words, cwd, env, hint, pass_fds)
     assert process.stdout and process.stderr, "both are pipes"
-    streams = [_Reader(process.stdout, on_line), _Reader(process.stderr, on_error_line or on_line)]
+    streams = [_Reader(process, process.stdout, on_line), _Reader(process, process.stderr, on_error_line or on_line)]
     try:
         _wait(process, timeout_s, stop)
         # A grandchild may hold the pipes open: readers get the rest of the time, not for ever.
@@ -76,6 +76,9 @@ def run(
         _stop(process)
         for stream in streams:
             stream.join(_KILL_GRACE_S)
+    for stream in streams:
+        if stream.failure:
+            raise stream.failure
     done = Completed(words, process.returncode, streams[0].text(), streams[1].text(), time.monotonic() - started)
     if timed_out:
         raise CommandTimedOut(
@@ -228,17 +231,24 @@ def _tail(done: Completed) -> str:
 class _Reader(threading.Thread):
     """Collects one stream, line by line."""
 
-    def __init__(self, stream: IO[bytes], on_line: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], stream: IO[bytes], on_line: Callable[[str], None] | None
+    ) -> None:
         super().__init__(daemon=True)
-        self._stream, self._on_line = stream, on_line
+        self._process, self._stream, self._on_line = process, stream, on_line
         self._lines: list[bytes] = []
+        self.failure: Exception | None = None  # what on_line raised: it gets no further line
         self.start()
 
     def run(self) -> None:
         for raw in self._stream:
             self._lines.append(raw)
-            if self._on_line:
-                self._on_line(raw.decode("utf-8", "replace").rstrip("\r\n"))
+            if self._on_line and not self.failure:
+                try:
+                    self._on_line(raw.decode("utf-8", "replace").rstrip("\r\n"))
+                except Exception as error:  # of any kind: run() raises it in the caller's thread
+                    self.failure = error
+                    end_group(self._process, signal.SIGTERM)
         self._stream.close()
 
     def text(self) -> str:

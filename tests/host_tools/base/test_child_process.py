@@ -74,6 +74,16 @@ def test_lines_arrive_while_the_process_runs():
     assert seen == ["one", "two"]
 
 
+def test_a_closed_pipe_behind_the_lines_stops_the_process_and_is_the_callers_to_see():
+    def closed(line):
+        raise BrokenPipeError
+
+    started = time.monotonic()
+    with pytest.raises(BrokenPipeError):
+        child_process.run(["sh", "-c", "while echo line; do :; done"], timeout_s=30, on_line=closed)
+    assert time.monotonic() - started < 10
+
+
 def test_it_stops_when_somebody_says_so_and_both_streams_can_be_told_apart():
     stop, out, err = threading.Event(), [], []
 
