@@ -233,3 +233,10 @@ def test_every_op_runs_with_floats_in_each_api_and_storage_and_with_half_somewhe
             assert not missing if word in COLUMNS else len(missing) < 90
     columns = {name for _, columns in ran for name in columns}
     assert columns == set(COLUMNS)
+
+
+def test_what_android_does_not_load_is_told_of_the_ops_that_were_asked_for(tmp_path):
+    told = device_cases.write(tmp_path, ["RELU"], True, set(), only_ops=True)
+    assert told == []
+    told = device_cases.write(tmp_path, ["STABLEHLO_SCATTER"], True, set(), only_ops=True)
+    assert told == ["stablehlo_scatter: TFLite 2.16.1, Android's runtime, does not load it"]
