@@ -80,7 +80,10 @@ def table(there: Sequence[Found], seen: Mapping[str, Glance]) -> Table:
 
 def _start(given: Sequence[str], options: Options, console: Console) -> None:
     print(registry.start(options.name, planted=options.faults))
-    print(f"next: `./inv run MODEL --on {options.name}`; `./inv device stop` ends it", file=sys.stderr)
+    print(
+        f"next: `./inv run MODEL --on {options.name}`; `./inv device stop --name {options.name}` ends it",
+        file=sys.stderr,
+    )
 
 
 def _stop(given: Sequence[str], options: Options, console: Console) -> None:

@@ -60,7 +60,10 @@ def _pull_from(device: Device, run_id: str, cache: bool, show: Callable[[str], N
     found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
     if not found and not install_app.installed_digest(device):
         raise AppMissing(
-            "pull", f"{install_app.PACKAGE} is not on it", "run something there first", serial=device.serial
+            f"look for interrupted runs on {device.serial}",
+            f"the test app, {install_app.PACKAGE}, is not installed there",
+            "run something there first",
+            serial=device.serial,
         )
     start_app.stop(device)  # who started it is gone
     folders = [_pull_one(one, show) for one in found]
