@@ -48,8 +48,8 @@ const NumberFormat kOpenCl[] = {
     {P::kF32, M::kImage, C::kFloat, kClImage, "", kReadImage,
      QUADRA_TEXT("write_image${ints:f,i}($t_data, $i, $v)"), QUADRA_TEXT("(int2)($pixel)"), "(P)"},
     {P::kF32, M::kImage, C::kHalf, kClImage, "", kReadImage,
-     QUADRA_TEXT("write_imagef($t_data, $i, half_rounded($v))"), QUADRA_TEXT("(int2)($pixel)"),
-     "(P)", QUADRA_TEXT("read_imageh($t_data, $i)"),
+     QUADRA_TEXT("write_imagef($t_data, $i, half_stored($v, $t_h >> 31))"),
+     QUADRA_TEXT("(int2)($pixel)"), "(P)", QUADRA_TEXT("read_imageh($t_data, $i)"),
      QUADRA_TEXT("write_imagef($t_data, $i, to_float($v))")},
 };
 // Numbers that come in may lie beyond half's range.

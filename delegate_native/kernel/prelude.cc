@@ -124,9 +124,7 @@ typedef float4 medium4_t;
      QUADRA_TEXT(
          "#define as_float4 intBitsToFloat\n#define as_int4 floatBitsToInt\n#define convert_float4 vec4\n")},
     // The nearest half, as a float; between two the even one. The languages let a driver cut digits
-    // off where it stores a float as a half, and such errors add up from layer to layer. On the
-    // bits: a conversion to half and back is left out by Mesa 26.1's compiler, which cannot compile
-    // write_imageh either.
+    // off where it stores a float as a half, and such errors add up from layer to layer.
     {"half_rounded(", QUADRA_TEXT(R"($inline sum4_t half_rounded(sum4_t v) {
   ivec4 b = as_int4(v);
   sum4_t size = max(v, -v);
@@ -135,6 +133,18 @@ typedef float4 medium4_t;
   return choose(is_less(size, vec4(65520.0f)),
                 choose(is_less(size, vec4(6.1035156e-5f)), small, normal), v * 3.0e38f);
 }
+)"),
+     nullptr},
+    // The same for a store to an image. Mesa 26.1's compiler leaves a conversion to half and back
+    // out, and cannot compile write_imageh: so `zero`, a number that is 0 without the compiler's
+    // knowing, goes into the half's bits.
+    {"half_stored(", QUADRA_TEXT(R"(#if defined(cl_khr_fp16) && !defined(NO_HALFS)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define half_stored(v, zero) \
+  convert_float4(as_half4(as_ushort4(convert_half4_rte(v)) | (ushort4)((ushort)(zero))))
+#else
+#define half_stored(v, zero) half_rounded(v)
+#endif
 )"),
      nullptr},
     // Half of a float's digits: products of two such are exact. What is left of a number cannot be
