@@ -120,6 +120,20 @@ typedef float4 medium4_t;
 #endif
 )"),
      QUADRA_TEXT("#define medium4_t mediump vec4\n#define to_medium(v) (v)\n")},
+    // Two neighbours of a constant that is kept as halfs, in one read: as they are, and where the
+    // text computes with floats.
+    {"eight_at(", QUADRA_TEXT(R"(#if defined(cl_khr_fp16) && !defined(NO_HALFS)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+typedef half8 eight_t;
+#define eight_at(p, i) ((__global const half8*)(p))[i]
+#define float_of(h) convert_float4(h)
+#else
+typedef float8 eight_t;
+#define eight_at(p, i) vloada_half8(i, (__global const half*)(p))
+#define float_of(h) (h)
+#endif
+)"),
+     nullptr},
     {"as_float4(", "",
      QUADRA_TEXT(
          "#define as_float4 intBitsToFloat\n#define as_int4 floatBitsToInt\n#define convert_float4 vec4\n")},

@@ -64,6 +64,10 @@ constexpr const char* kElement = QUADRA_TEXT(
     "((__global const $stored*)((__global const char*)$t_data + (uint)($i) * "
     "(uint)sizeof($stored)))");
 
+// The pair N of the numbers behind I.
+constexpr const char* kPair =
+    QUADRA_TEXT("eight_at((__global const char*)$t_data + (uint)($i) * (uint)sizeof($stored), N)");
+
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
 }  // namespace
@@ -220,6 +224,8 @@ void Renderer::DeclareConstant(size_t i) {
   Define(constant.name, "begin_$t", begin.empty() ? "0" : begin);
   Define(constant.name, "fetch_$t(I)", Fill(arg, arg.format.read, "I"));
   DefineMedium(arg, constant.name, "fetch_medium_$t(I)", "I");
+  if (BodyUses("fetch_pair_" + constant.name))
+    Define(constant.name, "fetch_pair_$t(I, N)", Fill(arg, kPair, "I"));
 }
 
 void Renderer::DeclareInt(const std::string& name, int value) {

@@ -86,6 +86,10 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   // one slice floats cost no more: four products in half save as much as it takes to add them up.
   const bool half = context.plan_computes_half() && !conv.bounds.round() && !serial;
   tile.half = half && context.computes_half() && CeilDiv(part.count, 1 << tile.split_bits) > 1;
+  // Two weights that lie side by side: halfs of buffers, of which OpenCL has types.
+  const Dialect dialect = context.DialectOf();
+  tile.pairs = dialect.language == Language::kOpenCl && dialect.image_units == 0 && !serial &&
+               StoresHalf(context.precision);
   // A merged step that has no text for halfs would take what is rounded twice.
   tile.stores_half = half && (tile.half || conv.plain);
   // A picture's fourth channel is no number: it is left out.

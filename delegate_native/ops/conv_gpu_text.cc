@@ -73,6 +73,15 @@ $for(i, pixels) ${half:a,h}$i_$k += v$i.${c:y,z,w} * w${c+1};
 $end
 $end
 )");
+// The same where two weights are read at once, which costs one address: those of two slices of
+// results, or where there is one, of two channels.
+constexpr const char* kPairs = QUADRA_TEXT(R"(${read}p += slice;
+$for(c, channels)
+$if(both) w = fetch_pair_weights(i, $c);
+$if(!both) $if(!c%2) w = fetch_pair_weights(i, ${c/2});
+$for(k, slices) $for(i, pixels) ${half:a,h}$i_$k ${starts-c:+=,=} v$i.${c:x,y,z,w} * $weight;
+$end
+)");
 constexpr const char* kSharedLoop = QUADRA_TEXT(
     "int end = at + run;\n"
     "for (int i = at + split * $step; i < end; i += splits * $step) {\n$products}\n");
@@ -94,7 +103,9 @@ $for(i, pixels) $for(k, slices) a$i_$k += to_float(h$i_$k);
 )");
 
 std::string AddSlices(const QuadTile& t, const char* read, const SerialTexts* serial) {
-  Text products(serial ? serial->products : kProducts);
+  Text products(serial ? serial->products : t.pairs ? kPairs : kProducts);
+  products.Set("both", t.slices == 2).Set("weight", t.half ? "$part" : "float_of($part)");
+  products.Set("part", t.slices == 2 ? "w.${k:lo,hi}" : QUADRA_TEXT("w.${c%2:lo,hi}"));
   products.Set("half", t.half).Set("read", read).Set("starts", false);
   products.Set("pixels", t.pixels).Set("slices", t.slices);
   products.Set("channels", t.channels > 0 ? t.channels : 4);
@@ -203,7 +214,8 @@ first += split;
 src_at slice = src_slice * splits;
 $end
 $if(!split) src_at slice = src_slice;
-$if(!serial) $for(c, 4) ${half:sum4_t,medium4_t} w$c;
+$if(pairs) eight_t w;
+$if(!pairs) $if(!serial) $for(c, 4) ${half:sum4_t,medium4_t} w$c;
 $for(i, pixels) $for(k, slices) sum4_t a$i_$k = read_bias(o + $k);
 $if(split) $for(i, pixels) $for(k, slices) if (split > 0) { a$i_$k = vec4(0.0f); }
 $sums$writes)");
@@ -219,7 +231,7 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   text.Set("beyond",
            QUADRA_TEXT("x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes}"));
   text.Set("serial", serial != nullptr).Set("pixel", pixel).Set("deep", conv.deep());
-  text.Set("half", t.half).Set("batch", conv.out.b == 1);
+  text.Set("half", t.half).Set("pairs", t.pairs).Set("batch", conv.out.b == 1);
   text.Set("part", part.outs > 0).Set("matrices", conv.matrices > 1);
   text.Set("sources", static_cast<int>(part.slices));
   text.Set("source", part.slices == Slices::kOfGroups ? FindFirstSlice("o * 4")

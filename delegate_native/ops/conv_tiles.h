@@ -15,6 +15,7 @@ struct QuadTile {
   int channels = 0;          // of a source that is one slice, where the text is for as many
   bool half = false;         // products, and sums of kMostHalfProducts
   bool stores_half = false;  // and what is written
+  bool pairs = false;        // weights are read two at once
   bool repeats = false;      // the last result of a row is written again for those beyond its end
 
   constexpr QuadTile(int p, int s) : pixels(p), slices(s) {}
