@@ -268,7 +268,7 @@ bool LoopStep::FindResults() {
   return found_.shown < 0 && !found_.hides;
 }
 
-// What is before it, the next output, and what is behind it.
+// Results of steps before, the next output, and results of steps behind it.
 bool LoopStep::IsReplaced(int tensor) {
   const Found before = found_;
   const TfLiteNode* node = Make(tensor, kTfLiteBuiltinConcatenation);

@@ -1,4 +1,4 @@
-// What a loop does in a turn, if that is a step of a recurrent layer: read by structure from the
+// The step of a recurrent layer that a turn of a loop is: read by structure from the
 // subgraphs that a WHILE names, as TensorFlow's converter writes them for the layers of Keras 3.
 //
 // A context does not tell the order of a subgraph's inputs and outputs. Converters write inputs
