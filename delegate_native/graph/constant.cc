@@ -21,11 +21,16 @@ T Read(const void* bytes, size_t i) {
 
 float Constant::at(size_t i) const {
   if (own_) return (*own_)[i];
-  if (!scales_.scales.empty()) {
-    const size_t place = i / scales_.stride % scales_.scales.size();
-    return static_cast<float>(whole_at(i) - zero_of(place)) * scales_.scales[place];
+  if (scales_.scales) {
+    const size_t place = i / scales_.stride % scales_.scales->size();
+    return static_cast<float>(whole_at(i) - zero_of(place)) * scales_.scales->at(place);
   }
   return half_ ? HalfToFloat(Read<uint16_t>(bytes_, i)) : Read<float>(bytes_, i);
+}
+
+int64_t Constant::zero_of(size_t place) const {
+  const Constant* const zeros = scales_.zero_points.get();
+  return zeros ? zeros->whole_at(zeros->size() > 1 ? place : 0) : 0;
 }
 
 size_t Constant::bits_of_each() const {
@@ -37,6 +42,7 @@ size_t Constant::bits_of_each() const {
 
 void Constant::GiveBack() const {
   if (bytes_) GiveFilePagesBack(bytes_, stored_bytes());
+  if (scales_.scales) scales_.scales->GiveBack();
 }
 
 std::vector<int32_t> Constant::SignedWords(size_t first, size_t count) const {
@@ -51,12 +57,21 @@ std::vector<int32_t> Constant::SignedWords(size_t first, size_t count) const {
   return words;
 }
 
-float Constant::front() const { return at(0); }
-
 SharedFloats Constant::floats() const {
   if (own_) return own_;
   std::vector<float> floats(size_);
-  for (size_t i = 0; i < size_; ++i) floats[i] = at(i);
+  const size_t places = scales_.scales ? scales_.scales->size() : 0;
+  if (places == 0) {
+    for (size_t i = 0; i < size_; ++i) floats[i] = at(i);
+  }
+  const size_t run = places > 1 ? scales_.stride : size_;  // they have one scale
+  for (size_t i = 0, place = 0; places > 0 && i < size_; place = (place + 1) % places) {
+    const float scale = scales_.scales->at(place);
+    const int64_t zero = zero_of(place);
+    for (const size_t end = std::min(i + run, size_); i < end; ++i) {
+      floats[i] = static_cast<float>(whole_at(i) - zero) * scale;
+    }
+  }
   GiveBack();
   return Share(std::move(floats));
 }
@@ -82,8 +97,10 @@ int64_t Constant::whole_at(size_t i) const {
 void Constant::AddTo(ContentHash* hash, ConstantHashes* known) const {
   hash->Add(static_cast<int64_t>(element_));
   hash->Add(static_cast<int64_t>(stored_) * 2 + half_);
-  hash->Add(scales_.scales.data(), scales_.scales.size() * sizeof(float));
-  hash->Add(scales_.zero_points.data(), scales_.zero_points.size() * sizeof(int32_t));
+  for (const ConstantData& of_places : {scales_.scales, scales_.zero_points}) {
+    hash->Add(static_cast<int64_t>(of_places ? of_places->size() : 0));
+    if (of_places) of_places->AddTo(hash, known);
+  }
   hash->Add(static_cast<int64_t>(scales_.stride));
   if (own_) return hash->Add(own_->data(), size_ * sizeof(float));
   if (!bytes_) return hash->Add(own_ints_.data(), size_ * sizeof(int32_t));

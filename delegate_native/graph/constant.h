@@ -22,12 +22,16 @@ inline SharedFloats Share(std::vector<float> floats) {
   return std::make_shared<const std::vector<float>>(std::move(floats));
 }
 
+class Constant;
+using ConstantData = std::shared_ptr<const Constant>;
+
 // How stored integers stand for floats: (stored - zero_point) * scale, along one axis perhaps with
-// numbers of their own for each place.
+// numbers of their own for each place. These lie where the model has them, too: the scales of small
+// blocks are a tenth of a file, and each signature would have floats of its own.
 struct Scales {
-  std::vector<float> scales;
-  std::vector<int32_t> zero_points;  // as many, or one
-  size_t stride = 1;                 // of the axis: elements between one place and the next
+  ConstantData scales;
+  ConstantData zero_points;  // as many, or one; null: all are 0
+  size_t stride = 1;         // of the axis: elements between one place and the next
 };
 
 class Constant {
@@ -54,10 +58,11 @@ class Constant {
   std::vector<int32_t> SignedWords(size_t first, size_t count) const;
   // Some function has read all numbers.
   void GiveBack() const;
-  int signed_zero(size_t place) const { return zero_of(place) - Shift(); }
+  int signed_zero(size_t place) const { return static_cast<int>(zero_of(place)) - Shift(); }
   // The numbers of a float32 constant.
   SharedFloats floats() const;
-  float front() const;
+  float front() const { return at(0); }
+  float at(size_t i) const;  // one of them
   // The numbers of other constants; an int64 beyond 32 bits is the nearest int32.
   std::vector<int32_t> ints() const;
   // The lower or the upper 32 bits of each of these, as an int64.
@@ -68,10 +73,7 @@ class Constant {
   bool fits_ints() const;
 
  private:
-  float at(size_t i) const;
-  int32_t zero_of(size_t place) const {
-    return scales_.zero_points[scales_.zero_points.size() > 1 ? place : 0];
-  }
+  int64_t zero_of(size_t place) const;
   int Shift() const { return stored_ == Element::kUInt8 ? 128 : 0; }
   int64_t whole_at(size_t i) const;
   size_t bits_of_each() const;  // of those in `bytes_`
@@ -87,8 +89,6 @@ class Constant {
   Scales scales_;
   size_t size_ = 0;
 };
-
-using ConstantData = std::shared_ptr<const Constant>;
 
 // The numbers at these places, one after the other.
 ConstantData Picked(const Constant& from, const std::vector<int>& places);

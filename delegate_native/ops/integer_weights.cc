@@ -26,7 +26,7 @@ int PartsOf(const ConstantData& constant, int columns) {
   const int bits = constant ? constant->stored_bits() : 0;
   if (bits == 0 || columns % (32 / bits) != 0) return 0;
   const Scales& scales = constant->scales();
-  const int stride = scales.scales.size() == 1 ? columns : static_cast<int>(scales.stride);
+  const int stride = scales.scales->size() == 1 ? columns : static_cast<int>(scales.stride);
   return columns % stride == 0 && stride % (32 / bits) == 0 ? columns / stride : 0;
 }
 
@@ -63,9 +63,9 @@ struct Matrix {
         WriteWords(&read[static_cast<size_t>(i) * row_words], row + i, to);
       }
     }
-    stored->GiveBack();
     const SharedFloats biases = bias ? bias->floats() : nullptr;
     for (int row = 0; row < rows; ++row) WriteFloats(row, biases, to);
+    stored->GiveBack();
   }
 
   void WriteWords(const int32_t* from, int row, int32_t* to) const {
@@ -75,12 +75,13 @@ struct Matrix {
   }
 
   void WriteFloats(int row, const SharedFloats& biases, int32_t* to) const {
-    const std::vector<float>& scales = stored->scales().scales;
+    const Constant& scales = *stored->scales().scales;
     const std::ptrdiff_t width = lanes;
     to += row % lanes + (width * blocks * words + row / lanes * width);
     const size_t first = static_cast<size_t>(row) * static_cast<size_t>(parts) % scales.size();
     for (int k = 0; k < parts; ++k, to += blocks * width) {
-      memcpy(to, &scales[first + static_cast<size_t>(k)], sizeof(*to));
+      const float scale = scales.at(first + static_cast<size_t>(k));
+      memcpy(to, &scale, sizeof(*to));
     }
     if (biases) memcpy(to, &(*biases)[static_cast<size_t>(row)], sizeof(*to));
     to[blocks * width] = stored->signed_zero(first);

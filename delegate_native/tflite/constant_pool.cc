@@ -9,25 +9,27 @@
 namespace quadra {
 namespace {
 
-// The scales of a constant, whose size is its type's and shape's.
+// The scales of a constant, whose size is its type's and shape's. The interpreter has them as long
+// as it has the tensor.
 Status ReadScales(const TfLiteTensor& tensor, Scales* scales) {
   const TfLiteAffineQuantization& affine = *ScalesOf(tensor);
   const int count = affine.scale->size, axis = affine.quantized_dimension;
-  scales->scales.assign(affine.scale->data, affine.scale->data + count);
-  scales->zero_points = {0};
-  if (affine.zero_point && affine.zero_point->size > 0) {
-    scales->zero_points.assign(affine.zero_point->data,
-                               affine.zero_point->data + affine.zero_point->size);
-  }
-  const size_t zeros = scales->zero_points.size();
-  if (zeros != 1 && zeros != scales->scales.size()) {
-    return InvalidModel("constant '%s' has %d scales and %zu zero points", NameOf(tensor), count,
+  const int zeros = affine.zero_point ? affine.zero_point->size : 0;
+  if (zeros > 1 && zeros != count) {
+    return InvalidModel("constant '%s' has %d scales and %d zero points", NameOf(tensor), count,
                         zeros);
   }
+  if (zeros > 0) {
+    scales->zero_points = std::make_shared<const Constant>(
+        affine.zero_point->data, Element::kInt32, /*half=*/false, static_cast<size_t>(zeros));
+  }
   if (count == 1) {
-    scales->scales[0] = ShortScale(scales->scales[0]);
+    scales->scales =
+        std::make_shared<const Constant>(std::vector<float>{ShortScale(affine.scale->data[0])});
     return Status();
   }
+  scales->scales = std::make_shared<const Constant>(affine.scale->data, Element::kFloat32,
+                                                    /*half=*/false, static_cast<size_t>(count));
   if (axis < 0 || axis >= tensor.dims->size || tensor.dims->data[axis] != count) {
     return InvalidModel("constant '%s' has %d scales along axis %d", NameOf(tensor), count, axis);
   }
@@ -63,12 +65,9 @@ Status ConstantPool::ReadBlocks(const TfLiteContext* context, const TfLiteTensor
   }
   const TfLiteType type = context->tensors[blocks->scale].type;
   if (type != kTfLiteFloat16 && type != kTfLiteFloat32) return misfits;
-  ConstantData data;
-  QUADRA_RETURN_IF_ERROR(Get(context, blocks->scale, /*wants_floats=*/true, &data));
-  scales->scales = *data->floats();
-  scales->zero_points = {0};
+  QUADRA_RETURN_IF_ERROR(Get(context, blocks->scale, /*wants_floats=*/true, &scales->scales));
   scales->stride = static_cast<size_t>(blocks->blocksize);
-  if (data->size() * scales->stride != static_cast<size_t>(ElementCount(tensor.dims))) {
+  if (scales->scales->size() * scales->stride != static_cast<size_t>(ElementCount(tensor.dims))) {
     return misfits;
   }
   if (blocks->zero_point < 0) return Status();
@@ -121,7 +120,7 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
   if (scaled && (scalable & Only(element))) {
     Scales scales;
     QUADRA_RETURN_IF_ERROR(blocks ? ReadBlocks(context, t, &scales) : ReadScales(t, &scales));
-    if (is_int8) scales.zero_points = {0};
+    if (is_int8) scales.zero_points = nullptr;
     *data = std::make_shared<const Constant>(t.data, element, static_cast<int>(bits),
                                              std::move(scales), static_cast<size_t>(count));
     known_[tensor] = *data;
