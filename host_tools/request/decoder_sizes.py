@@ -6,7 +6,7 @@ from typing import Any
 from host_tools.base.errors import Misuse
 
 TRANSFORMERS, GENERATIVE = "transformers", "generative"
-WEIGHTS = ("f32", "int8", "int4")
+WEIGHTS = ("f32", "f16", "int8", "int4")
 _MOST_SCORES = 1 << 29  # numbers of the constant mask of GENERATIVE
 
 

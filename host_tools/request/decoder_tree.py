@@ -117,6 +117,7 @@ class Graph:
         self.tree.inputs, self.tree.outputs = [], []
         self.number = len(tree.model.subgraphs)
         self._known: dict[tuple[int, tuple[int, ...]], Value] = {}
+        self._floats: dict[int, Value] = {}
         tree.model.subgraphs.append(self.tree)
 
     def value(self, name: str, shape: Sequence[int], dtype: str = "float32", buffer: int = 0) -> Value:
@@ -160,6 +161,14 @@ class Graph:
             quantization.detailsType, quantization.details = schema.QuantizationDetails.BlockwiseQuantization, details
             self.tree.tensors[made.index].quantization = quantization
         return made
+
+    def as_floats(self, weights: Value) -> Value:
+        """Weights of float16 as ops take them: by one DEQUANTIZE for all readers."""
+        if weights.dtype != "float16":
+            return weights
+        if weights.index not in self._floats:
+            self._floats[weights.index] = self.op("DEQUANTIZE", [weights], weights.shape, dtype="float32")
+        return self._floats[weights.index]
 
     def op(
         self, op: str, inputs: Sequence[Value | None], shape: Sequence[int], options: str = "", *, version: int = 1,

@@ -55,6 +55,9 @@ class _Weights:
         if kind == "f32":
             make: Callable[[], bytes] = partial(self._floats, number, count, deviation)
             return Weights(shape, "float32", self._tree.behind(4 * count, make))
+        if kind == "f16":
+            make = partial(self._halfs, number, count, deviation)
+            return Weights(shape, "float16", self._tree.behind(2 * count, make))
         # Integers are evenly spread: their deviation is the largest, by the square root of 3.
         scale = deviation * 3**0.5 / _STEP[kind]
         if kind == "int8":
@@ -72,6 +75,9 @@ class _Weights:
             random.standard_normal(part.size, np.float32, part)
         made *= np.float32(deviation)
         return made.tobytes()
+
+    def _halfs(self, number: int, count: int, deviation: float) -> bytes:
+        return np.frombuffer(self._floats(number, count, deviation), np.float32).astype(np.float16).tobytes()
 
     def _integers(self, number: int, count: int) -> bytes:
         return self._random(number).integers(-127, 128, count, np.int8).tobytes()
@@ -101,7 +107,7 @@ class _Signature:
     # What both forms have in common.
 
     def weights(self, name: str, rows: int, columns: int) -> Value:
-        return self.graph.weights(name, self.stored.matrix(name, rows, columns))
+        return self.graph.as_floats(self.graph.weights(name, self.stored.matrix(name, rows, columns)))
 
     def linear(self, name: str, x: Value, rows: int) -> Value:
         return self.graph.fully_connected(x, self.weights(name, rows, x.shape[-1]))

@@ -77,6 +77,26 @@ def test_the_ops_are_those_of_the_export(tmp_path, name):
     assert attributes[0] == attributes[1]
 
 
+def test_float16_weights_become_floats_by_one_node_each(tmp_path):
+    """As AI Edge Quantizer's float casting writes them; all else is the float32 file."""
+
+    def graphs(weights: str) -> list[tuple[list[str], int]]:
+        path = tmp_path / f"{weights}.tflite"
+        make_decoder.write(decoder_sizes.chosen(f"smollm2-135m,{_SMALL},width=256,kv_heads=2,weights={weights}"), path)
+        model = tflite.Model.GetRootAs(path.read_bytes(), 0)
+        found = []
+        for graph in (model.Subgraphs(i) for i in range(2)):
+            codes = [model.OperatorCodes(graph.Operators(i).OpcodeIndex()) for i in range(graph.OperatorsLength())]
+            types = [graph.Tensors(i).Type() for i in range(graph.TensorsLength())]
+            found.append(([code.BuiltinCode() for code in codes], types.count(tflite.TensorType.FLOAT16)))
+        return found
+
+    dequantize = tflite.BuiltinOperator.DEQUANTIZE
+    for (halfs, stored), (floats, none) in zip(graphs("f16"), graphs("f32"), strict=True):
+        assert halfs.count(dequantize) == stored > 0 == none
+        assert [code for code in halfs if code != dequantize] == floats
+
+
 def test_equal_seeds_give_equal_files(tmp_path):
     sizes = sizes_of("smollm_tiny_q4_block32_ekv128")
     paths = [tmp_path / name for name in ("a", "b", "c")]
@@ -96,8 +116,8 @@ def test_weights_keep_the_deviation_of_rows(tmp_path):
         graph = tree.subgraphs[0]
         tensor = next(one for one in graph.tensors if b"gate_proj" in one.name and b"scales" not in one.name)
         raw = np.frombuffer(tree.buffers[tensor.buffer].data, np.uint8)
-        if weights == "f32":
-            values = raw.view(np.float32)
+        if weights in ("f32", "f16"):
+            values = raw.view({"f32": np.float32, "f16": np.float16}[weights]).astype(np.float32)
         elif weights == "int8":
             values = raw.view(np.int8) * np.float32(tensor.quantization.scale[0])
         else:
@@ -116,7 +136,7 @@ def test_weights_keep_the_deviation_of_rows(tmp_path):
         ("llama", "'llama' is not one of qwen3-0.6b"),
         ("qwen3-0.6b,depth=2", "there is no size 'depth'"),
         ("qwen3-0.6b,layers=0", "layers=0 is no count"),
-        ("qwen3-0.6b,weights=int2", "weights=int2 is not one of f32, int8, int4"),
+        ("qwen3-0.6b,weights=int2", "weights=int2 is not one of f32, f16, int8, int4"),
         ("qwen3-0.6b,kv_heads=3", "16 heads cannot share 3 of keys"),
         ("qwen3-0.6b,head_size=127", "is odd"),
         ("qwen3-0.6b,prefill=16+2000", "fewer than a prefill"),
