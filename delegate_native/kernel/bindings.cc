@@ -59,7 +59,8 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
   bindings.joined = JoinedConstants(desc, dialect.language);
   // Images first: they have no other way.
   for (size_t i = 0; i < layouts.size(); ++i) {
-    if (layouts[i].kind != Kind::kSlicesImage2d) continue;
+    if (layouts[i].kind != Kind::kSlicesImage2d || desc.tensors[i].access == Access::kKept)
+      continue;
     const bool read = desc.tensors[i].access == Access::kRead;
     ++(read ? bindings.texture_units : bindings.image_units);
   }
@@ -70,10 +71,11 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
     const bool image = layouts[i].kind == Kind::kSlicesImage2d;
     const int width = desc.tensors[i].dense ? 1 : 4;
     bindings.tensors.push_back(
-        image ? View::kMemory
-              : binder.Buffer(is_gles && desc.tensors[i].access == Access::kRead,
-                              TexelsOf(layouts[i], width), width,
-                              layouts[i].is_int() ? Cell::kInt : layouts[i].cell));
+        image || desc.tensors[i].access == Access::kKept
+            ? View::kMemory
+            : binder.Buffer(is_gles && desc.tensors[i].access == Access::kRead,
+                            TexelsOf(layouts[i], width), width,
+                            layouts[i].is_int() ? Cell::kInt : layouts[i].cell));
   }
   int64_t joined_texels = 0;
   for (int i : bindings.joined) joined_texels += desc.constants[static_cast<size_t>(i)].floats / 4;

@@ -26,7 +26,8 @@
 
 namespace quadra {
 
-enum class Access { kRead, kWrite };
+// kKept: written, but in no memory; the last of its steps (TensorArg::epilogue) takes it.
+enum class Access { kRead, kWrite, kKept };
 
 struct TensorArg {
   std::string name;
@@ -91,6 +92,7 @@ struct KernelDesc {
   int64_t trips = 0;            // of all loops of one work-item together, where they may be many
   Variant variant;
   bool shares_sums = false;  // its work-items, in a group that must be as it is
+  bool reads_own = false;    // a work-item reads the first tensor only where it writes
   bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
   int parts = 1;             // kernels that were joined to this one (plan/join_kernels.h)
 

@@ -164,7 +164,8 @@ void Renderer::DeclareTensor(size_t i) {
                             slices && !lies_dense, read);
   arg.slice = SliceOf(layout);
   const NumberFormat& format = arg.format;
-  AddArgument(RenderedArg::Kind::kTensor, i, view, arg);
+  const bool kept = tensor.access == Access::kKept;
+  if (!kept) AddArgument(RenderedArg::Kind::kTensor, i, view, arg);
   if (lies_dense) {
     // As it comes in in slices: see ToSlices.
     const bool half = StoresHalf(dialect_.precision) && !layout.is_int();
@@ -180,7 +181,7 @@ void Renderer::DeclareTensor(size_t i) {
     if (slices) DefineMedium(arg, tensor.name, "read_medium_$t(X, Y, S)", arg.place());
   } else if (slices) {
     Define(tensor.name, "write_$t(VALUE, X, Y, S)",
-           WriteText(i, Fill(arg, format.write, arg.place()) + ";", /*medium=*/false));
+           WriteText(i, kept ? "" : Fill(arg, format.write, arg.place()) + ";", /*medium=*/false));
     if (BodyUses("write_medium_" + tensor.name))
       Define(tensor.name, "write_medium_$t(VALUE, X, Y, S)", WriteMediumText(i, arg));
   } else {

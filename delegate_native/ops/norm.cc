@@ -81,6 +81,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   text.Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
   if (group) {
     desc.trips = trips / kGroup + int64_t{sweeps} * kGroup;
+    desc.reads_own = true;
     desc.shared.push_back({"part", "sum_t", kGroup});
     desc.body = text;
     desc.Grid(kGroup, shape.w, shape.h * shape.b);

@@ -1,5 +1,7 @@
-// The first kernel's work-items come first along z, behind them the second's, whose text gets names
-// of its own. Conditions are the same for all work-items of a group, so that barriers stay right.
+// Kernels that do not need each other: the first one's work-items come first along z, behind them
+// the second's, whose text gets names of its own. Conditions are the same for all work-items of a
+// group, so that barriers stay right. Where each work-item of the second needs only what the same
+// one of the first has made, it goes on with that.
 #include "delegate_native/plan/join_kernels.h"
 
 #include <algorithm>
@@ -85,6 +87,32 @@ constexpr const char* kBody = QUADRA_TEXT(R"(if (GLOBAL_Z < $from) { $first } el
 constexpr const char* kInside =
     QUADRA_TEXT("if (GLOBAL_X < $columns && GLOBAL_Y < $rows) {\n$body}\n");
 
+constexpr const char* kInOrder = QUADRA_TEXT(R"(
+$if(!group) sum4_t $kept = vec4(0.0f);
+{ $first }
+$if(shared) GROUP_BARRIER();
+{ $second }
+)");
+
+// The text with what was kept of slice `s`, or of the only one, in place of word(x, y, s).
+std::string WithKept(const std::string& text, const std::string& word, bool group) {
+  std::string made;
+  size_t from = 0;
+  for (size_t at = text.find(word + "("); at != std::string::npos; at = text.find(word + "(", at)) {
+    made.append(text, from, at - from);
+    at += word.size();
+    size_t slice = at;
+    for (int depth = 0;; ++at) {
+      if (text[at] == '(') ++depth;
+      if (text[at] == ',' && depth == 1) slice = at + 1;
+      if (text[at] == ')' && --depth == 0) break;
+    }
+    made += group ? "kept[" + text.substr(slice, at - slice) + "]" : "kept";
+    from = ++at;
+  }
+  return made + text.substr(from);
+}
+
 int UpToGroup(const KernelDesc& kernel, int axis) {
   return CeilDiv(kernel.grid[axis], kernel.group[axis]) * kernel.group[axis];
 }
@@ -100,7 +128,7 @@ class Pair {
       : made_(first), first_(first), second_(second), number_(Format("_%d", first.parts + 1)) {}
 
   KernelDesc Join(const GpuInfo& gpu) {
-    AddTensors();
+    AddTensors(second_);
     AddConstants();
     AddNumbers();
     AddShared();
@@ -117,6 +145,41 @@ class Pair {
     return std::move(made_);
   }
 
+  // Work-items make the first's result, which is one pixel, and go on with the second. `stores`:
+  // others read that result, too.
+  KernelDesc GoOn(int slices, bool stores) {
+    const std::string kept = "kept" + number_;
+    const size_t written = first_.Written();
+    const bool group = first_.reads_own;
+    KernelDesc second = second_;
+    for (size_t i = second.tensors.size(); i-- > 0;) {
+      const TensorArg arg = second.tensors[i];
+      if (arg.tensor != first_.tensors[written].tensor) continue;
+      // Its sizes are those of the result.
+      names_.push_back({arg.name, first_.tensors[written].name, false});
+      second.tensors.erase(second.tensors.begin() + static_cast<std::ptrdiff_t>(i));
+      second.body = WithKept(second.body, "read_" + arg.name, group);
+      for (TensorArg& other : second.tensors) {
+        other.epilogue = WithKept(other.epilogue, "read_" + arg.name, group);
+      }
+    }
+    names_.push_back({"kept", kept, true});
+    made_.tensors[written].epilogue += kept + (group ? "[e_s]" : "") + " = e_v;\n";
+    if (!stores) made_.tensors[written].access = Access::kKept;
+    AddTensors(second);
+    AddConstants();
+    AddNumbers();
+    AddShared();
+    RenameSteps();
+    if (group) made_.shared.push_back({kept, "sum4_t", slices});
+    Text text(kInOrder);
+    text.Set("group", group).Set("kept", kept).Set("shared", !made_.shared.empty());
+    made_.body = text.Set("first", first_.body).Set("second", Renamed(second.body, names_));
+    made_.trips += second_.trips;
+    made_.parts += second_.parts;
+    return std::move(made_);
+  }
+
  private:
   std::string Name(const std::string& name, bool is_number) {
     names_.push_back({name, name + number_, is_number});
@@ -124,8 +187,8 @@ class Pair {
   }
 
   // A tensor that both read is one argument.
-  void AddTensors() {
-    for (const TensorArg& arg : second_.tensors) {
+  void AddTensors(const KernelDesc& second) {
+    for (const TensorArg& arg : second.tensors) {
       const auto same =
           std::find_if(first_.tensors.begin(), first_.tensors.end(), [&](const TensorArg& one) {
             return one.tensor == arg.tensor && one.access == Access::kRead &&
@@ -179,15 +242,17 @@ class Pair {
     const std::string from = "from" + number_;
     made_.Int(from, UpToGroup(first_, 2));
     names_.push_back({"GLOBAL_Z", "(GLOBAL_Z - " + from + ")", true});
-    for (TensorArg& arg : made_.tensors) {
-      const bool is_second =
-          &arg - made_.tensors.data() >= static_cast<std::ptrdiff_t>(first_.tensors.size());
-      if (is_second) arg.epilogue = Renamed(arg.epilogue, names_);
-    }
+    RenameSteps();
     Text text(kBody);
     text.Set("from", from).Set("first", Inside("first", first_, second_, first_.body));
     made_.body =
         text.Set("second", Inside("second", second_, first_, Renamed(second_.body, names_)));
+  }
+
+  void RenameSteps() {
+    for (size_t i = first_.tensors.size(); i < made_.tensors.size(); ++i) {
+      made_.tensors[i].epilogue = Renamed(made_.tensors[i].epilogue, names_);
+    }
   }
 
   // A body with a free group knows its own limits.
@@ -219,7 +284,7 @@ class Joiner {
   void Run() {
     std::vector<KernelDesc>& kernels = made_.kernels;
     for (size_t i = 1; i < kernels.size();) {
-      if (!JoinBackwards(i)) {
+      if (!GoOnBackwards(i) && !JoinBackwards(i)) {
         ++i;
         continue;
       }
@@ -242,14 +307,92 @@ class Joiner {
     return false;
   }
 
+  // With what the kernel before it made, or one before that.
+  bool GoOnBackwards(size_t i) {
+    for (size_t at = i; at > 0 && at + kFarthest > i;) {
+      if (!Meet(made_.kernels[--at], made_.kernels[i])) continue;
+      const KernelDesc &first = made_.kernels[at], &second = made_.kernels[i];
+      if (!CanGoOn(first, second)) return false;
+      const int made = first.tensors[first.Written()].tensor;
+      KernelDesc joined =
+          Pair(first, second).GoOn(ValueOf(made).shape.slices(), CountReads(made) > 1);
+      if (!Fits(joined)) return false;
+      Replace(at, i, std::move(joined));
+      return true;
+    }
+    return false;
+  }
+
+  // Whether each work-item of the second needs of the first's result, which is one pixel, only what
+  // the same work-item of the first has made. With more pixels there is enough to do for both.
+  bool CanGoOn(const KernelDesc& first, const KernelDesc& second) const {
+    const int written = first.tensors[first.Written()].tensor;
+    const Value& made = ValueOf(written);
+    const Value& next = ValueOf(second.tensors[second.Written()].tensor);
+    const bool alike = first.body == second.body && first.variant == second.variant &&
+                       std::equal(first.grid, first.grid + 3, second.grid) &&
+                       std::equal(first.group, first.group + 3, second.group) &&
+                       HaveSameInts(first, second);
+    if (!alike || first.parts + second.parts > 2 || first.variant.unoptimised || first.outlined)
+      return false;
+    if (made.memory_of >= 0 || made.dense || !IsFloat(made.element) || !IsFloat(next.element) ||
+        made.shape != next.shape || made.shape.c % 4 != 0 || made.shape.c != made.shape.elements())
+      return false;
+    // A work-item makes one result, or a group's share of all.
+    const int slices = made.shape.slices();
+    if (!first.reads_own && ItemsOf(first) != int64_t{slices} << SharesOf(first)) return false;
+    bool reads = false;
+    for (const TensorArg& arg : second.tensors) {
+      if (MemoryOf(arg.tensor) != written) continue;
+      const bool is_own = second.reads_own && &arg == second.tensors.data();
+      if (arg.tensor != written || (!is_own && HasWord(second.body, arg.name.c_str())))
+        return false;
+      reads = true;
+    }
+    return reads;
+  }
+
+  // Those that both have are equal.
+  static bool HaveSameInts(const KernelDesc& a, const KernelDesc& b) {
+    for (const ScalarArg& one : a.scalars) {
+      for (const ScalarArg& other : b.scalars) {
+        if (one.name == other.name && !one.is_float && one.i != other.i) return false;
+      }
+    }
+    return true;
+  }
+
+  // How many work-items share a sum, as a power of two.
+  static int SharesOf(const KernelDesc& kernel) {
+    for (const ScalarArg& number : kernel.scalars) {
+      if (number.name == "split_bits") return number.i;
+    }
+    return 0;
+  }
+
+  std::ptrdiff_t CountReads(int tensor) const {
+    std::ptrdiff_t reads = 0;
+    for (const KernelDesc& kernel : made_.kernels) {
+      reads += std::any_of(kernel.tensors.begin(), kernel.tensors.end(), [&](const TensorArg& arg) {
+        return arg.access == Access::kRead && MemoryOf(arg.tensor) == tensor;
+      });
+    }
+    return reads;
+  }
+
+  // Instead of two kernels.
+  void Replace(size_t at, size_t i, KernelDesc joined) {
+    made_.kernels[at] = std::move(joined);
+    made_.nodes[at].insert(made_.nodes[at].end(), made_.nodes[i].begin(), made_.nodes[i].end());
+  }
+
   bool Join(size_t at, size_t i) {
     KernelDesc &first = made_.kernels[at], &second = made_.kernels[i];
     if (!AreAlike(first, second) || IsBorder(at) || !AreSiblings(at, i)) return false;
     KernelDesc joined = Pair(first, second).Join(*context_.gpu);
     const int64_t idle = ItemsOf(joined) - ItemsOf(first) - ItemsOf(second);
     if (idle > Most() || !Fits(joined)) return false;
-    first = std::move(joined);
-    made_.nodes[at].insert(made_.nodes[at].end(), made_.nodes[i].begin(), made_.nodes[i].end());
+    Replace(at, i, std::move(joined));
     return true;
   }
 

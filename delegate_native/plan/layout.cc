@@ -112,6 +112,7 @@ Status Layout::Place(const std::vector<KernelDesc>& kernels) {
 void Layout::FindLifetimes(const std::vector<KernelDesc>& kernels) {
   for (size_t k = 0; k < kernels.size(); ++k) {
     for (const TensorArg& arg : kernels[k].tensors) {
+      if (arg.access == Access::kKept) continue;
       PlacedTensor& tensor = tensors_[static_cast<size_t>(arg.tensor)];
       if (tensor.first < 0) tensor.first = static_cast<int>(k);
       tensor.last = static_cast<int>(k);
