@@ -17,7 +17,7 @@ _SIZES = "layers=3,width=128,heads=4,hidden=256,vocabulary=128,positions=16,pref
 _JOINED = {
     "smollm2-135m,kv_heads=2,head_size=32": {"matvec_split", "rope", "update_in_place"},
     "smollm2-135m,kv_heads=2,head_size=32,weights=int4": {"matvec_split", "rope", "update_in_place"},
-    "qwen3-0.6b,kv_heads=2,head_size=128": {"matvec_split", "norm_group", "rope", "update_in_place"},
+    "qwen3-0.6b,kv_heads=2,head_size=128": {"matvec_split", "rope_group", "update_in_place"},
     "gemma3-270m,head_size=32": {"matvec_split", "norm_group", "rope", "update_in_place"},
 }
 _TARGETS = [
@@ -86,3 +86,20 @@ def test_joined_kernels_come_from_the_cache(quadra, steps, backend, tmp_path):
         outcome.check(expected)
         assert outcome.report["partitions"][0]["cache"].startswith(cached), outcome.report["partitions"][0]["cache"]
         assert any("joined" in one for one in kernels(outcome))
+
+
+@pytest.mark.parametrize("target", ["adreno-640", "adreno-740-gles", "mali-g76-gles"])
+@pytest.mark.parametrize("precision", ["f32", "f32_f16", "f16"])
+@pytest.mark.parametrize("name", ["smollm2-135m", "qwen3-0.6b", "gemma3-270m"])
+def test_a_layer_is_ten_dispatches(quadra, tmp_path, target, precision, name):
+    """In a step of one token, of the model's own widths: a layer more costs so many."""
+
+    def count(layers: int) -> int:
+        path = tmp_path / f"{layers}.tflite"
+        make_decoder.write(decoder_sizes.chosen(f"{name},layers={layers},vocabulary=32,positions=64,prefill=2"), path)
+        outcome = quadra.run(path.read_bytes(), **options(target, "null", precision=precision))
+        assert not outcome.error and not outcome.on_cpu()
+        steps = [part for part in outcome.report["partitions"] if part["subgraph"] == 1]
+        return sum(len(part["dispatches"]) for part in steps)
+
+    assert count(3) - count(2) == 10

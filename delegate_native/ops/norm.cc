@@ -2,6 +2,8 @@
 // 0 and a variance of 1 (LayerNorm); epsilon is added to the mean square. Factors and terms of
 // channels are steps behind it. Converters write it as a dozen nodes (passes/fuse_norm.cc) or as
 // the composite odml.rms_norm. Sums are floats in every precision.
+#include "delegate_native/ops/norm.h"
+
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
@@ -35,6 +37,10 @@ for (int i = 0; i < $step; ++i) { mean += part[i]; }
 GROUP_BARRIER();
 $end
 )");
+constexpr const char* kEach = QUADRA_TEXT(R"(
+$read
+  write_dst(v * scale, x, y, first + i);
+)");
 constexpr const char* kBody = QUADRA_TEXT(R"($if(group)
 int x = GLOBAL_Y;
 int y = GLOBAL_Z % src_h;
@@ -55,45 +61,48 @@ $read
 }
 $mean
 sum_t scale = 1.0f / sqrt(mean + epsilon);
-for (int i = $begin; i < src_s; i += $step) {
-$read
-  write_dst(v * scale, x, y, first + i);
-}
+for (int i = $begin; i < $limit; i += $step) {$each}
 )");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  const Shape& shape = graph.shape(node.outputs[0]);
-  const bool centered = node.attributes.Int("centered", 0) != 0;
+  KernelDesc& desc = list->Add("norm");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  MakeNorm(context, graph.shape(node.outputs[0]), node.attributes, "src_s", kEach, &desc);
+  desc.reads_own = !desc.shared.empty();
+  return Status();
+}
+
+}  // namespace
+
+void MakeNorm(const KernelContext& context, const Shape& shape, const Attributes& attributes,
+              const char* limit, const char* each, KernelDesc* kernel) {
+  KernelDesc& desc = *kernel;
+  const bool centered = attributes.Int("centered", 0) != 0;
   const int sweeps = centered ? 3 : 2;
   const int pixels = shape.b * shape.h * shape.w;
   const int64_t trips = int64_t{sweeps} * shape.slices();
   const bool group = context.gpu->divides_reductions_by(kGroup) && shape.slices() >= kGroup &&
                      (pixels <= 1024 || trips > context.gpu->most_trips());
-  KernelDesc& desc = list->Add(group ? "norm_group" : "norm");
-  desc.Read("src", node.inputs[0]);
-  desc.Write("dst", node.outputs[0]);
-  desc.Float("epsilon", node.attributes.Float("epsilon"));
+  desc.Float("epsilon", attributes.Float("epsilon"));
   desc.Float("count", static_cast<float>(shape.c));
   Text text(kBody);
-  text.Set("mean", kMean).Set("read", kRead);
+  text.Set("mean", kMean).Set("each", each).Set("read", kRead).Set("limit", limit);
   text.Set("group", group).Set("centered", centered);
   text.Set("begin", group ? "LOCAL_X" : "0").Set("step", group ? kGroup : 1);
   if (group) {
+    desc.name += "_group";
     desc.trips = trips / kGroup + int64_t{sweeps} * kGroup;
-    desc.reads_own = true;
     desc.shared.push_back({"part", "sum_t", kGroup});
     desc.body = text;
     desc.Grid(kGroup, shape.w, shape.h * shape.b);
     desc.Group(kGroup, 1, 1);
-    return Status();
+    return;
   }
   const std::string pixel = text;
   LoopOverPixels(context, shape, pixel.c_str(), sweeps, &desc);
-  return Status();
 }
-
-}  // namespace
 
 Status ImportRmsNorm(const FlexMap& attributes, Importer* importer, ValueId* result) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));

@@ -136,14 +136,15 @@ class Search {
     }
     const Range largest = step.Largest();
     const bool adds = node->op == "reduce" && node->attributes.Int("kind") == 0;
-    if (op.moves || Sums(*node) || node->op == "rope") {
+    if (op.moves || Sums(*node) || (node->op == "rope" && !node->attributes.Has("epsilon"))) {
       const Range range =
           adds && IsFloat(graph_.value(node->inputs[0]).element) ? Range::kBeyond : largest;
       node->float32 |= range != Range::kHalf;
       return range;
     }
-    node->float32 |= largest != Range::kHalf &&
-                     IsAnyOf(node->op, " softmax log_softmax arg_max l2_normalize norm attention ");
+    node->float32 |=
+        largest != Range::kHalf &&
+        IsAnyOf(node->op, " softmax log_softmax arg_max l2_normalize norm rope attention ");
     return Range::kHalf;
   }
 

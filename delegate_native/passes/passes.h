@@ -19,6 +19,7 @@ int FoldPadding(Graph* graph);
 int FuseAttention(Graph* graph, const Fits& fits);
 int FuseNorm(Graph* graph, const Fits& fits);
 int FuseRope(Graph* graph, const Fits& fits);
+int FuseRopeOfNorm(Graph* graph, const Fits& fits);
 int FuseSilu(Graph* graph);
 // Not of the pipeline: marks the nodes that a plan of half precision keeps in float32, and returns
 // how many. What passes between them and others is not yet converted (HoldFloat32).

@@ -26,6 +26,7 @@ const std::vector<Pass>& Pipeline() {
       {QUADRA_TEXT("fuse_silu"), Any<FuseSilu>},
       {QUADRA_TEXT("fuse_norm"), FuseNorm},
       {QUADRA_TEXT("fuse_rope"), FuseRope},
+      {QUADRA_TEXT("fuse_rope_of_norm"), FuseRopeOfNorm},
       {QUADRA_TEXT("fuse_attention"), FuseAttention},
       {QUADRA_TEXT("remove_output_reshape"), Any<RemoveOutputReshape>},
       {QUADRA_TEXT("fold_padding"), Any<FoldPadding>},

@@ -192,6 +192,23 @@ def _rope(name: str, shape, angles, build: Callable) -> Case:
     return Case("rope", name, [shape, Feed(angles, -1, 1), Feed(angles, -1, 1)], build, reference)
 
 
+def _rope_of_norm(name: str, shape, turned, angles, build: Callable, most: float) -> Case:
+    """As heads of a step are: normed, with a factor of each channel, and brought into the shape `turned`."""
+
+    def built(m: Model, x: Value, cosines: Value, sines: Value) -> Value:
+        normed = _scaled(m, rms_norm(m, x, 1e-5), shape[-1])
+        return build(m, normed if turned == shape else m.reshape(normed, turned), cosines, sines)
+
+    def reference(x, cosines, sines):
+        if cosines.shape[-1] < x.shape[-1]:
+            cosines, sines = (np.concatenate([angle, angle], -1) for angle in (cosines, sines))
+        normed = _normed(x, 1e-5, centered=False) * constant("fused/scale", shape[-1:], 0.5, 1.5)
+        return rotated(normed.reshape(turned), cosines, sines)
+
+    inputs = [Feed(shape, -most, most), Feed(angles, -1, 1), Feed(angles, -1, 1)]
+    return Case("rope", name, inputs, built, reference)
+
+
 def _product(m: Model, a: Value, b: Value, columns: bool) -> Value:
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2 if columns else -1])
     return m.op("BATCH_MATMUL", [a, b], shape, "BatchMatMulOptions", AdjY=columns)
@@ -288,6 +305,9 @@ CASES = [
     _rope("of_halves", (1, 3, 5, 16), (1, 1, 5, 8), _rope_of_halves),
     _rope("of_one_row", (2, 4, 1, 24), (1, 1, 1, 12), _rope_of_halves),
     _rope("of_whole", (2, 3, 5, 16), (2, 1, 5, 16), _rope_of_whole),
+    _rope_of_norm("of_a_norm", (1, 1, 5, 128), (1, 5, 1, 128), (1, 1, 1, 128), _rope_of_whole, 5000),
+    _rope_of_norm("of_a_norm_of_halves", (1, 3, 2, 136), (1, 3, 2, 136), (1, 1, 2, 68), _rope_of_halves, 2),
+    _rope_of_norm("of_a_norm_of_few_channels", (2, 3, 1, 24), (2, 3, 1, 24), (1, 1, 1, 12), _rope_of_halves, 5000),
     _cached("of_one_token", 6, 2, 1, 37, 12, -np.inf, 9),
     _cached("of_one_token_and_many_places", 4, 1, 1, 300, 20, -3e38, 200),
     _cached("of_many_tokens", 4, 2, 7, 30, 8, -1e9, 5),
