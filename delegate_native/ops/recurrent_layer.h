@@ -19,7 +19,7 @@ struct RecurrentSettings {
   int first = 0;  // the layer's inputs come after so many others
   // Indexes of a second input and of its weights; -1: none.
   int auxiliary = -1, auxiliary_weights = -1;
-  int mask = -1;  // the input that says which steps there are; -1: all
+  int mask = -1;                           // the input that says which steps there are; -1: all
   int output_state = 18, cell_state = 19;  // where an LSTM has them
   bool has_norms = true;
   TfLiteFusedActivation activation = kTfLiteActTanh;
