@@ -125,7 +125,8 @@ TEST(FilePages, OfAConstantGoOnceAllOfItWasRead) {
   const size_t floats = file.bytes() / sizeof(float);
   const Constant plain(file.data(), Element::kFloat32, false, floats);
   const Constant ints(file.data(), Element::kInt32, false, floats);
-  const Constant packed(file.data(), Element::kInt8, 4, {{1.0f}, {0}}, file.bytes() * 2);
+  const Scales scales = {std::make_shared<const Constant>(std::vector<float>{1.0f}), nullptr};
+  const Constant packed(file.data(), Element::kInt8, 4, scales, file.bytes() * 2);
   ContentHash first, second;
   plain.AddTo(&first);
   EXPECT_EQ(file.Resident(), 0u);
