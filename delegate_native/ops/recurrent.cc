@@ -78,7 +78,7 @@ for (int t = first; t < behind; ++t) {
   int step = last_step > 0 ? last_step - t : t;
   int x = time_in_x != 0 ? step : batch;
   int y = time_in_x != 0 ? batch : step;
-$if(mask)   bool is_there = read_mask(x, y, 0).x != 0;
+$if(mask)   bool is_there = read_src(x, y, gates * cells).x != 0.0f;
   for (int q = LOCAL_X; q < cells; q += items) {
 $for(g, gates)     sum4_t z$g = read_src(x, y, $g * cells + q);
 $if(update)     sum4_t candidate = z0;
@@ -270,7 +270,6 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     KernelDesc& desc = list->Add("recurrent");
     desc.Read("src", node.inputs[0]);
     desc.Read("state", state);
-    if (node.inputs.size() > 3) desc.Read("mask", node.inputs[3]);
     desc.Write("dst", node.outputs[0]);
     desc.Constant("weights", 4, table.shape.c,
                   [constant = table.constant] { return *constant->floats(); });

@@ -171,13 +171,18 @@ Status AddLayer(Importer* importer, RecurrentLayer* layer) {
   QUADRA_RETURN_IF_ERROR(SetAttributes(*layer, &attributes));
   const int size = static_cast<int>(layer->table.size());
   const ValueId table = importer->AddConstant({1, 1, 1, size}, std::move(layer->table));
-  std::vector<ValueId> inputs = {gates, table, state};
   if (settings.mask >= 0) {
-    inputs.emplace_back();
-    QUADRA_RETURN_IF_ERROR(importer->Operand(settings.mask, &inputs.back(), kBools));
+    // A slice behind the gates, for devices bind few tensors.
+    ValueId mask;
+    QUADRA_RETURN_IF_ERROR(importer->Operand(settings.mask, &mask, kBools));
+    const ValueId one = importer->AddConstant({1, 1, 1, 1}, {1.0f});
+    const ValueId zero = importer->AddConstant({1, 1, 1, 1}, {0.0f});
+    for (ValueId scalar : {one, zero}) importer->graph()->value(scalar).rank = 0;
+    mask = importer->AddInnerNode("select", {mask, one, zero}, {});
+    gates = importer->AddInnerNode("concat", {gates, mask}, AlongChannels());
   }
   const ValueId steps =
-      importer->AddInnerNode("recurrent", std::move(inputs), std::move(attributes));
+      importer->AddInnerNode("recurrent", {gates, table, state}, std::move(attributes));
   const auto part = [&](int first, int count, bool last) {
     return importer->AddInnerNode("strided_slice", {steps}, Part(settings, first, count, last));
   };

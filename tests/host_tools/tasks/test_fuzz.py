@@ -71,8 +71,10 @@ def process(tmp_path):
 
 
 def test_a_file_comes_through_the_tree_with_the_same_numbers(process):
-    refuses = {"DIV", "FLOOR_DIV", "FLOOR_MOD", "SLICE"}  # random integers have zeros, and places beyond the end
-    for one in random.Random(1).sample([one for one in all_cases() if one.on_cpu and one.op not in refuses], 25):
+    # Random integers have zeros, and places beyond the end; a custom op has to be registered.
+    refuses = {"DIV", "FLOOR_DIV", "FLOOR_MOD", "SLICE", "GATHER", "GATHER_ND", "aeq.hadamard_rotation"}
+    cases = [one for one in all_cases() if one.on_cpu and one.op not in refuses]
+    for one in random.Random(1).sample(cases, 25):
         raw = one.model()
         before, after = (
             process.run(Request(file, seed=3), 20) for file in (raw, model_tree.pack(model_tree.unpack(raw)))
