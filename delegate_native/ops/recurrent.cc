@@ -1,7 +1,7 @@
 // The recurrent part of LSTM, GRU and RNN, which become this op (lstm.cc, recurrent_loop.cc). A
 // group of work-items, one for each batch item, goes through the steps with the state in shared
-// memory. Inputs: the gates with the input's part of all steps, a table of weights, the state
-// (outputs, then cells).
+// memory. Inputs: the gates with the input's part of all steps and perhaps, in a slice behind them,
+// which steps there are; a table of weights; the state (outputs, then cells).
 #include <algorithm>
 
 #include "delegate_native/base/texts.h"

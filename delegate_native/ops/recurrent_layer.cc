@@ -9,12 +9,6 @@
 namespace quadra {
 namespace {
 
-Attributes ReshapeTo(int columns) {
-  Attributes attributes;
-  attributes.SetInts("shape", {-1, columns});
-  return attributes;
-}
-
 // The gates before the state has its part in them.
 Status AddInputPart(Importer* importer, RecurrentLayer* layer, ValueId* gates) {
   ValueId src;
@@ -152,6 +146,21 @@ Attributes AlongChannels() {
   return attributes;
 }
 
+Attributes ReshapeTo(int columns) {
+  Attributes attributes;
+  attributes.SetInts("shape", {-1, columns});
+  return attributes;
+}
+
+ValueId AddScalar(Importer* importer, Constant number) {
+  const ValueId value = importer->AddConstant({1, 1, 1, 1}, {0.0f});
+  Value& scalar = importer->graph()->value(value);
+  scalar.rank = 0;
+  scalar.element = number.element();
+  scalar.constant = std::make_shared<const Constant>(std::move(number));
+  return value;
+}
+
 Status AddLayer(Importer* importer, RecurrentLayer* layer) {
   const RecurrentSettings& settings = layer->settings;
   const int outputs = layer->outputs;
@@ -175,9 +184,8 @@ Status AddLayer(Importer* importer, RecurrentLayer* layer) {
     // A slice behind the gates, for devices bind few tensors.
     ValueId mask;
     QUADRA_RETURN_IF_ERROR(importer->Operand(settings.mask, &mask, kBools));
-    const ValueId one = importer->AddConstant({1, 1, 1, 1}, {1.0f});
-    const ValueId zero = importer->AddConstant({1, 1, 1, 1}, {0.0f});
-    for (ValueId scalar : {one, zero}) importer->graph()->value(scalar).rank = 0;
+    const ValueId one = AddScalar(importer, Constant(std::vector<float>{1.0f}));
+    const ValueId zero = AddScalar(importer, Constant(std::vector<float>{0.0f}));
     mask = importer->AddInnerNode("select", {mask, one, zero}, {});
     gates = importer->AddInnerNode("concat", {gates, mask}, AlongChannels());
   }

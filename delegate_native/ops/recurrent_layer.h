@@ -66,6 +66,9 @@ Status AddInputWeights(const Importer& importer, int input, int gate, RecurrentL
 Status ReadDepth(const Importer& importer, int gate, RecurrentLayer* layer);
 
 Attributes AlongChannels();
+Attributes ReshapeTo(int columns);
+// A constant of one number.
+ValueId AddScalar(Importer* importer, Constant number);
 
 // The layer with its state: the input with the outputs before and, of an LSTM, that with the cells.
 // Both are in one tensor on the way through the op: devices bind few.

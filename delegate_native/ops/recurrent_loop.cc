@@ -110,15 +110,6 @@ Status ReadWeights(const LoopPart& body, const LoopStep& step, RecurrentLayer* l
   return Status();
 }
 
-ValueId AddScalar(Importer* importer, Constant number) {
-  const ValueId value = importer->AddConstant({1, 1, 1, 1}, {0.0f});
-  Value& scalar = importer->graph()->value(value);
-  scalar.rank = 0;
-  scalar.element = number.element();
-  scalar.constant = std::make_shared<const Constant>(std::move(number));
-  return value;
-}
-
 // One of the loop's outputs, which are in the order of its inputs.
 Status AddOutput(Importer* importer, const LoopStep& step, int turns, const RecurrentLayer& layer,
                  int i) {
@@ -131,9 +122,7 @@ Status AddOutput(Importer* importer, const LoopStep& step, int turns, const Recu
     return importer->AddNodeFor(i, "select", {mask, layer.result, zero}, {});
   }
   if (i == step.outputs() || i == step.cells() || i == step.shown()) {
-    Attributes attributes;
-    attributes.SetInts("shape", {-1, layer.units});
-    return importer->AddNodeFor(i, "reshape", {value}, std::move(attributes));
+    return importer->AddNodeFor(i, "reshape", {value}, ReshapeTo(layer.units));
   }
   if (step.IsCounter(i)) {
     value = AddScalar(importer, Constant(Element::kInt32, {turns}));

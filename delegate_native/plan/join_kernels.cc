@@ -333,7 +333,9 @@ class Joiner {
                        std::equal(first.grid, first.grid + 3, second.grid) &&
                        std::equal(first.group, first.group + 3, second.group) &&
                        HaveSameInts(first, second);
-    if (!alike || first.parts + second.parts > 2 || first.variant.unoptimised || first.outlined)
+    // Numbers that are written as halfs pass no step that could keep them.
+    if (!alike || HasWord(first.body, "write_medium_") || first.parts + second.parts > 2 ||
+        first.variant.unoptimised || first.outlined)
       return false;
     if (made.memory_of >= 0 || made.dense || !IsFloat(made.element) || !IsFloat(next.element) ||
         made.shape != next.shape || made.shape.c % 4 != 0 || made.shape.c != made.shape.elements())
