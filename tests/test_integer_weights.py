@@ -1,5 +1,5 @@
-"""Weights of products, unless they are small and the rows many, and tables stay integers in the GPU's memory; other weights become
-floats there."""
+"""Weights of products, unless they are small and the rows many, and tables stay integers in the GPU's memory, or halfs;
+other weights become floats there."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.model_builder import Model
 from tests.quantized import KINDS, Quantized
 from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors.case import generator
-from tests.vectors.integer_weights import Integers
+from tests.vectors.integer_weights import Halfs, Integers
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 _WIDE = 256  # scales and biases are little beside such rows
 
 
-def _product(weights: Integers, rows: int = 1, then=lambda m, y: y) -> bytes:
+def _product(weights: Integers | Halfs, rows: int = 1, then=lambda m, y: y) -> bytes:
     m = Model()
     x = m.input((rows, weights.stored.shape[1]))
     y = m.op("FULLY_CONNECTED", [x, weights.add(m), None], (rows, weights.stored.shape[0]), "FullyConnectedOptions", 12)
@@ -64,9 +64,32 @@ def test_large_weights_stay_integers_however_many_rows_there_are(quadra, backend
         assert _constant_bytes(outcome) < 1.5 * outputs * _WIDE * int(dtype[3:]) // 8
 
 
-@pytest.mark.parametrize(
-    "target", ["adreno-640", "mali-g76", "mali-g76-buffers", "large-tiles", "adreno-740-gles", "mali-g610-gles"]
-)
+@on_both
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_large_halfs_stay_halfs_however_many_rows_there_are(quadra, backend, precision):
+    weights = Halfs("halfs", (260, _WIDE))
+    given = options(backend=backend, precision=precision)
+    for rows in (1, 5, 67):
+        outcome = quadra.run(_product(weights, rows, lambda m, y: m.unary("RELU", y)), _feed(rows), **given)
+        outcome.check([np.maximum(_feed(rows)[0] @ weights.floats.T, 0)], TOLERANCE[precision])
+        assert _constant_bytes(outcome) < 1.1 * weights.stored.nbytes
+
+
+_PHONES = ["adreno-640", "mali-g76", "mali-g76-buffers", "large-tiles", "adreno-740-gles", "mali-g610-gles"]
+
+
+@pytest.mark.parametrize("target", _PHONES)
+def test_on_phones_one_row_and_many_have_the_same_halfs(quadra, target):
+    backend = "gles" if target.endswith("gles") else "opencl"
+    weights, sizes = Halfs("halfs of phones", (260, _WIDE)), set()
+    for rows in (1, 5, 34):
+        outcome = quadra.run(_product(weights, rows), _feed(rows), **options(target, backend))
+        outcome.check([_feed(rows)[0] @ weights.floats.T])
+        sizes.add(_constant_bytes(outcome))
+    assert len(sizes) == 1 and sizes.pop() < 1.1 * weights.stored.nbytes
+
+
+@pytest.mark.parametrize("target", _PHONES)
 @pytest.mark.parametrize(("dtype", "scales", "outputs"), [_LARGE[0], _LARGE[1]], ids=str)
 def test_on_phones_one_row_and_many_have_the_same_words(quadra, target, dtype, scales, outputs):
     """Whether work-items share the sums or not."""

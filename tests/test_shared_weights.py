@@ -91,9 +91,9 @@ import numpy as np
 from tests.delegate_worker import open_model, report
 from tests.model_builder import Model
 from tests.signature_models import with_signatures
-from tests.vectors.integer_weights import Integers
+from tests.vectors.integer_weights import Halfs, Integers
 library, backend, target, kind, scales = sys.argv[1:]
-weights = Integers("prefill", (512, 512), kind, int(scales) or "channel")
+weights = Integers("prefill", (512, 512), kind, int(scales) or "channel") if kind[0] == "i" else Halfs("prefill", (512, 512))
 
 def graph(rows):
     m = Model()
@@ -111,13 +111,13 @@ for key, rows in (("prefill", 24), ("decode", 1)):
 """
 
 
-@pytest.mark.parametrize(("kind", "scales"), [("int8", 0), ("int4", 32)])
+@pytest.mark.parametrize(("kind", "scales"), [("int8", 0), ("int4", 32), ("float16", 0)])
 @pytest.mark.parametrize(
     ("backend", "target"),
     [("opencl", ""), ("gles", ""), ("opencl", "adreno-640"), ("opencl", "mali-g76"), ("gles", "adreno-740-gles")],
 )
-def test_a_prefill_and_a_decode_step_share_integers(library, backend, target, kind, scales):
-    """Products of 24 rows and of one read the same words."""
+def test_a_prefill_and_a_decode_step_share_small_weights(library, backend, target, kind, scales):
+    """Products of 24 rows and of one read the same words, or halfs."""
     path = str(TARGETS / f"{target}.json") if target else ""
     done = child_process.run(
         [sys.executable, "-c", _PREFILL + _REPORT, library, backend, path, kind, str(scales)],
@@ -125,7 +125,7 @@ def test_a_prefill_and_a_decode_step_share_integers(library, backend, target, ki
         env=environment(library),
         timeout_s=200,
     )
-    stored = 512 * 512 * int(kind[3:]) // 8
+    stored = 512 * 512 * int(kind.strip("intfloa")) // 8
     for bytes_, shared, _ in json.loads(done.stdout.splitlines()[-1]):
         assert stored <= shared <= bytes_ < 1.5 * stored
 
@@ -163,16 +163,20 @@ import numpy as np
 from tests.delegate_worker import open_model, report
 from tests.model_builder import Model
 from tests.signature_models import with_signatures
-from tests.vectors.integer_weights import Integers
+from tests.vectors.integer_weights import Halfs, Integers
 library, backend, target, kind, scales = sys.argv[1:]
 rows = 1003  # a block of rows is not full
-table = Integers("tied", (rows, 512), kind, int(scales) or "channel")
+table = Integers("tied", (rows, 512), kind, int(scales) or "channel") if kind[0] == "i" else Halfs("tied", (rows, 512))
 ids = np.append(np.random.default_rng(0).integers(0, rows, 22), (0, rows - 1)).astype(np.int32)
 
 def lookup():
     m = Model()
     version = 5 if table.block else 4
-    m.output(m.op("EMBEDDING_LOOKUP", [m.input((24,), "int32"), table.add(m)], (24, 512), version=version))
+    ids = m.input((24,), "int32")
+    if kind[0] == "f":
+        m.output(m.op("GATHER", [table.add(m), ids], (24, 512), "GatherOptions", Axis=0))
+    else:
+        m.output(m.op("EMBEDDING_LOOKUP", [ids, table.add(m)], (24, 512), version=version))
     return m
 
 def product():
@@ -190,7 +194,7 @@ assert np.abs(got - want).max() <= 1e-5 * np.ptp(want), np.abs(got - want).max()
 """
 
 
-@pytest.mark.parametrize(("kind", "scales"), [("int8", 0), ("int4", 32)])
+@pytest.mark.parametrize(("kind", "scales"), [("int8", 0), ("int4", 32), ("float16", 0)])
 @pytest.mark.parametrize(
     ("backend", "target"),
     [("opencl", ""), ("gles", ""), ("opencl", "adreno-640"), ("opencl", "mali-g76"), ("gles", "adreno-740-gles")],
@@ -204,7 +208,7 @@ def test_a_lookup_and_a_product_share_a_table(library, backend, target, kind, sc
         env=environment(library),
         timeout_s=200,
     )
-    stored = 1003 * 512 * int(kind[3:]) // 8
+    stored = 1003 * 512 * int(kind.strip("intfloa")) // 8
     for bytes_, shared, _ in json.loads(done.stdout.splitlines()[-1]):
         assert stored <= shared <= bytes_ < 1.5 * stored
 

@@ -53,8 +53,10 @@ class Constant {
   // Bits of the integers that floats are stored as, 8 or less; else 0.
   int stored_bits() const { return bits_ <= 8 ? bits_ : 0; }
   const Scales& scales() const { return scales_; }
+  // Whether floats lie as halfs in the file.
+  bool stored_as_halfs() const { return half_; }
   // These integers as they lie in the file, in words of 32 bits, from the word `first` on. They are
-  // signed here: those of uint8 less 128, and so are their zero points.
+  // signed here: those of uint8 less 128, and so are their zero points. Or two halfs to a word.
   std::vector<int32_t> SignedWords(size_t first, size_t count) const;
   // Some function has read all numbers.
   void GiveBack() const;

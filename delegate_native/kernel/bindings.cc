@@ -47,7 +47,8 @@ std::vector<int> JoinedConstants(const KernelDesc& desc, Language language) {
   if (language != Language::kGles) return joined;
   for (size_t i = 0; i < desc.constants.size(); ++i) {
     const ConstantArg& constant = desc.constants[i];
-    if (constant.width == 4 && !constant.ints) joined.push_back(static_cast<int>(i));
+    if (constant.width == 4 && !constant.ints && !constant.halfs)
+      joined.push_back(static_cast<int>(i));
   }
   if (joined.size() < 2) joined.clear();
   return joined;

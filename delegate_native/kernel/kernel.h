@@ -26,6 +26,8 @@
 
 namespace quadra {
 
+class ContentHash;
+
 // kKept: written, but in no memory; the last of its steps (TensorArg::epilogue) takes it.
 enum class Access { kRead, kWrite, kKept };
 
@@ -45,14 +47,18 @@ struct ConstantArg {
   int64_t floats = 0;  // how many numbers
   bool ints = false;   // of 32 bits: `pack` makes their bits
   bool half = false;   // kept so; the plan says
+  bool halfs = false;  // they are halfs in the model: kept so in every precision
   // Makes them, when the plan is written: a kernel that is only judged never asks.
   Function<std::vector<float>()> pack;
-  // In its place, of large ints: puts them where they are to lie, where zeros were.
+  // In its place, of large ints and halfs: puts them where they are to lie, where zeros were.
   Function<void(int32_t* to)> write;
+  // Hashes what `write` makes them of, and how: of equal ones equal bytes come, so that who has
+  // these need not make them again. May be null.
+  Function<void(ContentHash* hash)> source;
 
   // How they are kept, where the precision asks for halfs.
   Cell CellOf(bool half) const {
-    return ints ? Cell::kInt : half && width > 1 ? Cell::kHalf : Cell::kFloat;
+    return ints ? Cell::kInt : (half || halfs) && width > 1 ? Cell::kHalf : Cell::kFloat;
   }
 };
 
@@ -108,10 +114,33 @@ struct KernelDesc {
   }
   void Constant(std::string_view arg, int width, int64_t floats,
                 Function<std::vector<float>()> pack) {
-    constants.push_back({std::string(arg), width, floats, false, false, std::move(pack), {}});
+    constants.push_back(
+        {std::string(arg), width, floats, false, false, false, std::move(pack), {}, {}});
   }
-  void Ints(std::string_view arg, int width, int64_t ints, Function<void(int32_t*)> write) {
-    constants.push_back({std::string(arg), width, ints, true, false, {}, std::move(write)});
+  void Ints(std::string_view arg, int width, int64_t ints, Function<void(int32_t*)> write,
+            Function<void(ContentHash*)> source = {}) {
+    constants.push_back({std::string(arg),
+                         width,
+                         ints,
+                         true,
+                         false,
+                         false,
+                         {},
+                         std::move(write),
+                         std::move(source)});
+  }
+  // Numbers that are halfs in the model; `write` puts two of them into each int.
+  void Halfs(std::string_view arg, int width, int64_t halfs, Function<void(int32_t*)> write,
+             Function<void(ContentHash*)> source) {
+    constants.push_back({std::string(arg),
+                         width,
+                         halfs,
+                         false,
+                         false,
+                         true,
+                         {},
+                         std::move(write),
+                         std::move(source)});
   }
   void ReadDense(std::string_view arg, int tensor) {
     Read(arg, tensor);

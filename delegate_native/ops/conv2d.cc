@@ -6,8 +6,8 @@
 //   weights or bias that are no constants  computed_weights.cc, ops of their own: see Import
 //   each group is one channel              depthwise_conv2d.cc; on PoCL cpu/wide_depthwise.cc for
 //                                          small windows and strides of one or two
-//   integer weights, few pixels or a large product
-//                                          integer_weights.cc: see KeepsIntegers
+//   integers or halfs, few pixels or large
+//                                          stored_weights.cc: see KeepsStored
 //   3 x 3 windows, channels are many       winograd.cc
 //   PoCL                                   cpu/wide_conv.cc, but not for CONV_3D
 //   GPUs, llvmpipe                         conv_gpu.cc: AddGpuConv divides the channels into
@@ -26,7 +26,7 @@
 #include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/depthwise_conv2d.h"
 #include "delegate_native/ops/elementwise.h"
-#include "delegate_native/ops/integer_weights.h"
+#include "delegate_native/ops/stored_weights.h"
 #include "delegate_native/ops/winograd.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -72,7 +72,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& in = graph.shape(node.inputs[0]);
   // A group is a channel.
   if (weights.shape.c == 1 && in.c > 1) return DepthwiseKernels(context, graph, node, list);
-  if (AddIntegerProduct(context, graph, node, list)) return Status();
+  if (AddStoredProduct(context, graph, node, list)) return Status();
   Conv conv = ConvOf(graph, node, "conv2d", list);
   QUADRA_RETURN_IF_ERROR(
       ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &conv.window));

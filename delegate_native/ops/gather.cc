@@ -4,8 +4,8 @@
 #include "delegate_native/base/texts.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/integer_weights.h"
 #include "delegate_native/ops/reshape.h"
+#include "delegate_native/ops/stored_weights.h"
 
 namespace quadra {
 namespace {
@@ -108,7 +108,7 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(
     write_dst(v, x, y, s);
 )");
 
-// The same from a table of integers (ops/integer_weights.h): only rows that are asked for become
+// The same from a table of integers (ops/stored_weights.h): only rows that are asked for become
 // floats.
 constexpr const char* kPixelOfIntegers = QUADRA_TEXT(R"(
 int at = int_lane(read_indices(0, 0, x / 4), x % 4);
@@ -121,22 +121,39 @@ sum4_t scale = as_float4(ivec4(read_m(at + s * parts / dst_s * blocks * lanes)))
 write_dst(to_float(v - read_m(at + (parts + 1) * blocks * lanes)) * scale, x, y, s);
 )");
 
+// And of one of halfs.
+constexpr const char* kPixelOfHalfs = QUADRA_TEXT(R"(
+int at = int_lane(read_indices(0, 0, x / 4), x % 4);
+at = min(max(at, 0), rows - 1);
+int o = at / lanes, lane = at - o * lanes, quads = lanes / 4;
+int first = (o * step + s * (step > 1 ? 1 : blocks)) * lanes + lane / 4;
+lane = lane % 4;
+sum4_t v = vec4(0.0f);
+v.x = sum_lane(read_m(first), lane); v.y = sum_lane(read_m(first + quads), lane);
+v.z = sum_lane(read_m(first + quads * 2), lane); v.w = sum_lane(read_m(first + quads * 3), lane);
+write_dst(v, x, y, s);
+)");
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   Views views;
   std::vector<int> dims;
   QUADRA_RETURN_IF_ERROR(MakeViews(graph, node, &views, &dims));
   const ConstantData& table = graph.value(node.inputs[0]).constant;
-  const bool integers = KeepsIntegers(table, views.data);
-  const int data = integers ? -1 : Viewed(context, graph, node.inputs[0], views.data, list);
+  const Table kept = TableOf(context, table, views.data);
+  const int data =
+      kept == Table::kFloats ? Viewed(context, graph, node.inputs[0], views.data, list) : -1;
   const int indices = Viewed(context, graph, node.inputs[1], views.indices, list);
   const int to = BeginReshape(graph, node, views.out, list);
   KernelDesc& desc = list->Add("gather");
-  if (integers) AddIntegerTable(*context.gpu, table, views.data, &desc);
-  else desc.Read("src", data);
+  if (kept == Table::kFloats) desc.Read("src", data);
+  else AddTable(context, table, views.data, &desc);
   desc.Read("indices", indices);
   desc.Write("dst", to);
-  LoopOverResults(context, views.out, "", integers ? kPixelOfIntegers : kPixel, &desc);
+  const char* const pixel = kept == Table::kHalfs      ? kPixelOfHalfs
+                            : kept == Table::kIntegers ? kPixelOfIntegers
+                                                       : kPixel;
+  LoopOverResults(context, views.out, "", pixel, &desc);
   FinishReshape(context, graph, node, to, views.out, list);
   return Status();
 }

@@ -155,9 +155,9 @@ Status ImportNode(int index, const TfLiteNode* node, const TfLiteRegistration* r
 // constants by then become these.
 Status InferShapes(Graph* graph);
 
-// Whether the weights of a convolution stay integers in the GPU's memory (ops/integer_weights.h):
-// passes leave such weights as they are, for they would make floats of them.
-bool KeepsIntegers(const Graph& graph, const Node& node);
+// Whether the weights of a convolution stay integers or halfs in the GPU's memory, as the model has
+// them (ops/stored_weights.h): passes leave such weights alone, for they would make floats of them.
+bool KeepsStored(const Graph& graph, const Node& node);
 
 // Kernels of one node, epilogue attached.
 Status MakeKernels(const KernelContext& context, const Graph& graph, const Node& node,

@@ -179,7 +179,7 @@ int RemoveDeadNodes(Graph* graph) {
 }
 
 bool Filters::Read(const Graph& graph, const Node& node, Filters* filters) {
-  if (!IsConvolution(node) || !graph.IsConstant(node.inputs[1]) || KeepsIntegers(graph, node))
+  if (!IsConvolution(node) || !graph.IsConstant(node.inputs[1]) || KeepsStored(graph, node))
     return false;
   filters->shape_ = graph.shape(node.inputs[1]);
   filters->weights_ = *graph.value(node.inputs[1]).constant->floats();

@@ -414,19 +414,32 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
       builder->ForceVectorAlignment(buffer.bytes, 1,
                                     buffer.is_shared ? PageBytes() : PlanBytes::kAlignment);
       data = builder->CreateUninitializedVector(buffer.bytes, 1, &bytes);
-      memset(bytes, 0, buffer.bytes);  // between the pieces
-      for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);
-      if (buffer.is_shared) content.Add(bytes, buffer.bytes);
       // Lookups and products of this plan may share them, too: a tied table.
-      const auto is_equal = [&](const ContentHash& one) {
-        return one.low() == content.low() && one.high() == content.high();
+      const auto has = [&](const ContentHash& made) {
+        const auto is_equal = [&](const ContentHash& one) {
+          return one.low() == made.low() && one.high() == made.high();
+        };
+        return std::any_of(written.begin(), written.end(), is_equal) ||
+               known->Has(made.low(), made.high(), buffer.bytes);
       };
-      const bool is_twice = std::any_of(written.begin(), written.end(), is_equal);
-      if (buffer.is_shared) written.push_back(content);
-      if (buffer.is_shared && known &&
-          (is_twice || known->Has(content.low(), content.high(), buffer.bytes))) {
-        GiveBack(bytes, buffer.bytes);
+      const ConstantArg* const large = buffer.is_shared && known && buffer.pieces.size() == 1 &&
+                                               buffer.pieces[0].constant &&
+                                               buffer.pieces[0].constant->source
+                                           ? buffer.pieces[0].constant
+                                           : nullptr;
+      ContentHash source;
+      if (large) large->source(&source);
+      // Else the bytes stay as a mapping has them, in no memory: nobody reads them.
+      const bool is_made = large && known->Recall(source, &content) && has(content);
+      if (!is_made) {
+        memset(bytes, 0, buffer.bytes);  // between the pieces
+        for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);
+        content = ContentHash();
+        if (buffer.is_shared) content.Add(bytes, buffer.bytes);
+        if (large) known->Remember(source, content);
+        if (buffer.is_shared && known && has(content)) GiveBack(bytes, buffer.bytes);
       }
+      if (buffer.is_shared) written.push_back(content);
     }
     buffers.push_back(fb::CreateBuffer(*builder, buffer.kind, buffer.bytes, data, buffer.width,
                                        buffer.height, static_cast<fb::Cell>(buffer.cell),

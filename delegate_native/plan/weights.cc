@@ -40,6 +40,20 @@ bool WeightStore::Has(uint64_t low, uint64_t high, size_t size) {
   return true;
 }
 
+bool WeightStore::Recall(const ContentHash& source, ContentHash* made) const {
+  for (const auto& one : made_) {
+    if (one.first.low() != source.low() || one.first.high() != source.high()) continue;
+    *made = one.second;
+    return true;
+  }
+  return false;
+}
+
+void WeightStore::Remember(const ContentHash& source, const ContentHash& made) {
+  ContentHash before;
+  if (!Recall(source, &before)) made_.push_back({source, made});
+}
+
 PlanWeights WeightStore::Share(const fb::Plan& plan, const std::shared_ptr<const void>& memory,
                                bool is_for_device_alone) {
   const auto gone = [](const std::weak_ptr<Weights>& one) { return one.expired(); };

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "delegate_native/base/content_hash.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/plan/plan_generated.h"
 
@@ -69,12 +71,16 @@ class WeightStore {
                     bool is_for_device_alone);
   // Whether they are there already. They stay until a plan that counts on them shares them.
   bool Has(uint64_t low, uint64_t high, size_t size);
+  // What was made of a source (ConstantArg::source), by a plan of this store. False: nothing yet.
+  bool Recall(const ContentHash& source, ContentHash* made) const;
+  void Remember(const ContentHash& source, const ContentHash& made);
 
  private:
   std::shared_ptr<Weights> Find(uint64_t low, uint64_t high, size_t size) const;
 
   std::vector<std::weak_ptr<Weights>> known_;
-  std::vector<std::shared_ptr<Weights>> promised_;  // to a plan that is being made
+  std::vector<std::shared_ptr<Weights>> promised_;         // to a plan that is being made
+  std::vector<std::pair<ContentHash, ContentHash>> made_;  // of a source
 };
 
 }  // namespace quadra

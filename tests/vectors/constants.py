@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.vectors.case import Case, constant, sparse_constant
+from tests.vectors.case import Case, Feed, constant, sparse_constant
 
 
 def _added(op, name, stored, make):
@@ -40,7 +40,21 @@ def _also_output(op, name, stored, make):
     return Case(op, name, [stored.shape], build, lambda x: (x + stored.astype(np.float32), stored), place="any")
 
 
+def _rows_of_halfs(name, shape):
+    """GATHER from a table of float16, subnormal numbers among them."""
+    table = constant(name, shape).astype(np.float16)
+    table[0, :6] = [6e-8, -6e-5, 65504, 0, -0.0, 1e-7]
+
+    def build(m, i):
+        return m.op("GATHER", [m.const_f16(table), i], (7, shape[1]), "GatherOptions", Axis=0)
+
+    ids = Feed((7,), 0, shape[0] - 1, dtype="int32")
+    return Case("GATHER", name, [ids], build, lambda i: table.astype(np.float32)[i])
+
+
 CASES = [
+    _rows_of_halfs("float16_table_large", (131, 252)),
+    _rows_of_halfs("float16_table_odd", (131, 251)),
     _sparse("random_vector_rows", (6, 10)),
     _sparse("random_rank_4", (2, 3, 4, 5)),
     _sparse("two_csr_levels", (4, 5, 6), csr=(1, 2)),

@@ -14,15 +14,17 @@ def fully_connected(x, w, b=None, activation="NONE", keep_num_dims=False):
     return activate(rows, activation).reshape(shapes.fully_connected(x.shape, w.shape, keep_num_dims))
 
 
-def _case(name, x, w, bias=True, store="float32", block=None, **attributes):
+def _case(name, x, w, bias=True, store="float32", block=None, half_bias=False, **attributes):
     weights = sparse_constant(name, w, block) if store == "sparse" else constant(name, w)
     b = constant(name + "/b", w[:1]) if bias else None
     if store == "float16":
         weights = weights.astype(np.float16)
+    if half_bias:
+        b = b.astype(np.float16)
 
     def build(m, x):
         kept = {"float32": m.const, "float16": m.const_f16}.get(store) or (lambda a: m.const_sparse(a, block=block))
-        return m.fully_connected(x, kept(weights), b, **attributes)
+        return m.fully_connected(x, kept(weights), m.const_f16(b) if half_bias else b, **attributes)
 
     return Case(
         "FULLY_CONNECTED", name, [x], build, lambda x: fully_connected(x, weights.astype(np.float32), b, **attributes)
@@ -55,6 +57,12 @@ CASES = [
     _case("relu6", (2, 8), (5, 8), activation="RELU6"),
     _case("relu_n1_to_1", (2, 8), (5, 8), activation="RELU_N1_TO_1"),
     _case("float16_weights", (2, 9), (7, 9), store="float16"),
+    # 64 KB: they stay halfs where a plan stores floats, if the bias is one of halfs or there is none.
+    _case("float16_large", (1, 256), (130, 256), store="float16", bias=False),
+    _case("float16_large_rows", (5, 256), (131, 256), store="float16", half_bias=True, activation="RELU"),
+    _case("float16_large_many_rows", (35, 256), (130, 256), store="float16", bias=False),
+    _case("float16_large_float_bias", (2, 256), (130, 256), store="float16"),
+    _case("float16_large_odd", (2, 251), (133, 251), store="float16", bias=False),
     _case("sparse_weights", (2, 12), (8, 12), store="sparse"),
     _case("sparse_block_weights", (1, 16), (8, 16), store="sparse", block={1: 4}),
     _case("larger", (1, 130), (67, 130)),

@@ -42,6 +42,19 @@ class Integers:
         return m.value(self.stored.shape, self.dtype, data=self.stored.astype(np.int8), **how)
 
 
+class Halfs:
+    """Random floats of 16 bits, as `Integers` has integers."""
+
+    block = 0
+
+    def __init__(self, name: str, shape) -> None:
+        self.stored = generator(name).uniform(-1, 1, shape).astype(np.float16)
+        self.floats = self.stored.astype(np.float32)
+
+    def add(self, m: Model) -> Value:
+        return m.const_f16(self.stored)
+
+
 def _dense(
     name, x, w, dtype, scales="channel", activation="NONE", keep_num_dims=False, half=True, version=12, bias=True
 ):

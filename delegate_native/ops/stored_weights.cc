@@ -1,11 +1,13 @@
 // A word of 32 bits holds one channel's numbers for several inputs, or several columns of a table,
 // the first in the lowest bits. Behind the words lie the floats, as their bits: one buffer less,
-// of which OpenGL ES promises four.
-#include "delegate_native/ops/integer_weights.h"
+// of which OpenGL ES promises four. Halfs lie channel by channel for one input, or one column, and
+// the biases behind them.
+#include "delegate_native/ops/stored_weights.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "delegate_native/base/content_hash.h"
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/cpu_kernels.h"
@@ -17,6 +19,7 @@ namespace {
 
 // Rows that a work-item multiplies by a weight that it has unpacked.
 constexpr int kRowsAtOnce = 4;
+constexpr int kMostLanes = 16;
 // Smaller weights of more rows are worth floats, which take less time and little memory.
 constexpr size_t kLeastBytes = 1 << 16;
 
@@ -30,39 +33,78 @@ int PartsOf(const ConstantData& constant, int columns) {
   return columns % stride == 0 && stride % (32 / bits) == 0 ? columns / stride : 0;
 }
 
+// Whether the constant is halfs, many and in whole slices.
+bool IsHalfs(const ConstantData& constant, int columns) {
+  return constant && constant->stored_as_halfs() && columns % 4 == 0 &&
+         constant->size() * 2 >= kLeastBytes;
+}
+
 // A matrix of integers as vectors of `lanes` rows: one for each word of them, scale of a part of
-// these, bias, and zero point.
+// these, bias, and zero point. One of halfs has four vectors for a word, which is a slice there.
 struct Matrix {
   ConstantData stored, bias;
+  bool halfs;
   int rows, lanes;
   int parts, words, blocks;  // of a row; of all rows
   int step;                  // between vectors: of the next rows
 
   Matrix(const ConstantData& constant, int all, int columns, int together)
       : stored(constant),
+        halfs(constant->stored_as_halfs()),
         rows(all),
         lanes(together),
-        parts(PartsOf(constant, columns)),
-        words(columns / (32 / constant->stored_bits())),
+        parts(halfs ? 1 : PartsOf(constant, columns)),
+        words(columns / (halfs ? 4 : 32 / constant->stored_bits())),
         blocks(CeilDiv(all, together)),
         step(words) {}
 
   // The words of a row lie in one piece, or those of neighbours beside each other.
   int step_in() const { return step > 1 ? 1 : blocks; }
-  int64_t numbers() const { return int64_t{blocks} * (words + parts + 2) * lanes; }
+  int64_t numbers() const {
+    const int64_t of_row = halfs ? int64_t{4} * words + (bias ? 1 : 0) : words + parts + 2;
+    return of_row * blocks * lanes;
+  }
+  int64_t bytes() const { return numbers() * (halfs ? 2 : 4); }
 
   // Rows of about a megabyte at a time: a table is half of a small language model.
-  void Write(int32_t* to) const {
-    const size_t row_words = static_cast<size_t>(words);
-    const int most = std::max(1, (1 << 18) / words);
+  template <typename Use>
+  void ForRows(const Use& use) const {
+    const int of_file = halfs ? words * 2 : words;  // words of 32 bits
+    const size_t row_words = static_cast<size_t>(of_file);
+    const int most = std::max(1, (1 << 18) / of_file);
     for (int row = 0; row < rows; row += most) {
       const int count = std::min(most, rows - row);
-      const std::vector<int32_t> read = stored->SignedWords(static_cast<size_t>(row) * row_words,
-                                                            static_cast<size_t>(count) * row_words);
-      for (int i = 0; i < count; ++i) {
-        WriteWords(&read[static_cast<size_t>(i) * row_words], row + i, to);
-      }
+      use(row, count, row_words,
+          stored->SignedWords(static_cast<size_t>(row) * row_words,
+                              static_cast<size_t>(count) * row_words));
     }
+  }
+
+  void AddSource(ContentHash* hash) const {
+    for (const int number : {halfs ? 1 : 0, rows, lanes, parts, words, step_in()}) {
+      hash->Add(int64_t{number});
+    }
+    ForRows([hash](int, int, size_t, const std::vector<int32_t>& read) {
+      hash->Add(read.data(), read.size() * sizeof(read[0]));
+    });
+    const Scales& scales = stored->scales();
+    for (const ConstantData& one : {scales.scales, scales.zero_points, bias}) {
+      hash->Add(int64_t{one != nullptr});
+      if (one) one->AddTo(hash);
+    }
+    if (!halfs) hash->Add(int64_t{stored->signed_zero(0)});
+    stored->GiveBack();
+  }
+
+  void Write(int32_t* to) const {
+    ForRows([&](int row, int count, size_t row_words, const std::vector<int32_t>& read) {
+      for (int i = 0; i < count; ++i) {
+        const int32_t* const from = &read[static_cast<size_t>(i) * row_words];
+        if (halfs) WriteHalfs(from, row + i, to);
+        else WriteWords(from, row + i, to);
+      }
+    });
+    if (halfs) return FinishHalfs(to);
     const SharedFloats biases = bias ? bias->floats() : nullptr;
     for (int row = 0; row < rows; ++row) WriteFloats(row, biases, to);
     stored->GiveBack();
@@ -72,6 +114,24 @@ struct Matrix {
     const std::ptrdiff_t width = lanes, stride = width * step_in();
     to += row % lanes + row / lanes * width * step;
     for (int i = 0; i < words; ++i) to[i * stride] = from[i];
+  }
+
+  void WriteHalfs(const int32_t* from, int row, int32_t* to) const {
+    const std::ptrdiff_t width = lanes, stride = 4 * width * step_in();
+    const auto* const halfs_from = reinterpret_cast<const int16_t*>(from);
+    int16_t* at = reinterpret_cast<int16_t*>(to) + row % lanes + row / lanes * 4 * width * step;
+    for (int i = 0; i < words; ++i, at += stride) {
+      for (int c = 0; c < 4; ++c) at[c * width] = halfs_from[i * 4 + c];
+    }
+  }
+
+  void FinishHalfs(int32_t* to) const {
+    int16_t* const at = reinterpret_cast<int16_t*>(to) + int64_t{4} * words * blocks * lanes;
+    if (bias) {
+      const std::vector<int32_t> read = bias->SignedWords(0, (bias->size() + 1) / 2);
+      memcpy(at, read.data(), bias->size() * sizeof(*at));
+    }
+    stored->GiveBack();
   }
 
   void WriteFloats(int row, const SharedFloats& biases, int32_t* to) const {
@@ -89,9 +149,12 @@ struct Matrix {
 
   // As vectors of `width` numbers.
   void AddTo(int width, KernelDesc* kernel) const {
-    kernel->Ints("m", width, numbers(), [matrix = *this](int32_t* to) { matrix.Write(to); });
+    const auto write = [matrix = *this](int32_t* to) { matrix.Write(to); };
+    const auto source = [matrix = *this](ContentHash* hash) { matrix.AddSource(hash); };
+    if (halfs) kernel->Halfs("m", width, numbers(), write, source);
+    else kernel->Ints("m", width, numbers(), write, source);
     kernel->Int("blocks", blocks);
-    kernel->Int("parts", parts);
+    if (!halfs) kernel->Int("parts", parts);
     kernel->Int("words", words / parts);
     kernel->Int("step", step);
   }
@@ -113,7 +176,9 @@ $end
 $if(tiled) int y = t / row_tiles, x = (t - y * row_tiles) * $pixels;
 $if(!tiled) int y = t;
 
-int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
+$sums$store)");
+constexpr const char* kIntegerSums =
+    QUADRA_TEXT(R"(int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
 int at = blocks * parts * words + o;
 sum$lanes_t f;
 ivec$lanes zero = read_m(at + (parts + 1) * blocks);
@@ -136,7 +201,27 @@ $end
 f = as_float$lanes(read_m(at + k * blocks));
 $for(i, pixels) a$i_0 += p$i * f;
 }
-$store)");
+)");
+constexpr const char* kHalfSums = QUADRA_TEXT(R"(
+sum$lanes_t f;
+$for(i, pixels) sum$lanes_t a$i_0 = vec$lanes(0.0f);
+$if(bias)
+
+if (split == 0) {
+f = read_m(blocks * words * 4 + o);
+$for(i, pixels) a$i_0 = f;
+}
+$end
+for (int i = split; i < words; i += splits) {
+int s = b * src_s + i, at = (o * step + i * (step > 1 ? 1 : blocks)) * 4;
+$for(i, pixels) vec4 v$i = read_src($column, y, s);
+$for(c, 4)
+
+f = read_m(at + $c);
+$for(i, pixels) a$i_0 += f * v$i.${c:x,y,z,w};
+$end
+}
+)");
 constexpr const char* kStore = QUADRA_TEXT(
     "$for(i, pixels) ${tiled:,if (x + $i < dst_w) }write_dst(a$i_0, $place, y, b * dst_s + o);\n");
 constexpr RowVector kFourRows = {4, false, "", kStore};
@@ -148,9 +233,14 @@ constexpr const char* kStoreTile =
     QUADRA_TEXT("if (inside && x + j < dst_w) { write_dst(sum, x + j, y, b * dst_s + o); }\n");
 
 // `tiled`: the rows are several tiles of `pixels`, of which the last may go beyond the end.
-std::string Body(int bits, int pixels, bool tiled, const RowVector& vector, bool split) {
+std::string Body(const Matrix& matrix, int pixels, bool tiled, const RowVector& vector,
+                 bool split) {
   Text text(kBody);
-  text.Set("bits", bits).Set("pixels", pixels).Set("tiled", tiled).Set("split", split);
+  text.Set("sums", matrix.halfs ? kHalfSums : kIntegerSums).Set("bias", matrix.bias != nullptr);
+  text.Set("bits", matrix.halfs ? 16 : matrix.stored->stored_bits())
+      .Set("pixels", pixels)
+      .Set("tiled", tiled)
+      .Set("split", split);
   text.Set("column", tiled ? "min(x + $i, dst_w - 1)" : "$i").Set("place", tiled ? "x + $i" : "$i");
   text.Set("turned", vector.tiles_first).Set("types", vector.types).Set("lanes", vector.rows);
   text.Set("store", split ? FinishSplit(pixels, 1, tiled ? kStoreTile : kStoreRow) : vector.store);
@@ -161,6 +251,25 @@ std::string Body(int bits, int pixels, bool tiled, const RowVector& vector, bool
 bool IsLarge(const Constant& weights, const Shape& rows) {
   return rows.b * rows.h == 1 &&
          weights.size() * static_cast<size_t>(weights.stored_bits()) / 8 >= kLeastBytes;
+}
+
+// Results without a pixel of their own are of a window in steps, or of padding.
+bool HasOwnPixels(const Graph& graph, const Node& node) {
+  if (node.op != "conv2d") return false;
+  const Shape& weights = graph.shape(node.inputs[1]);
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  return weights.h * weights.w == 1 && weights.c == in.c && out.h == in.h && out.w == in.w;
+}
+
+// Halfs of a product, and of its biases if there are any.
+bool IsOfHalfs(const Graph& graph, const Node& node) {
+  const Value& weights = graph.value(node.inputs[1]);
+  const Shape& in = graph.shape(node.inputs[0]);
+  if (in.b * in.h != 1 || !IsHalfs(weights.constant, in.c)) return false;
+  if (node.inputs.size() == 2) return true;
+  const ConstantData& bias = graph.value(node.inputs[2]).constant;
+  return bias && bias->stored_as_halfs();
 }
 
 }  // namespace
@@ -179,22 +288,21 @@ Matrix PackedFor(const GpuInfo& gpu, const ConstantData& weights, int rows, int 
   return matrix;
 }
 
-bool KeepsIntegers(const Graph& graph, const Node& node) {
-  if (node.op != "conv2d") return false;
+bool KeepsStored(const Graph& graph, const Node& node) {
+  if (!HasOwnPixels(graph, node)) return false;
   const Value& weights = graph.value(node.inputs[1]);
   const Shape& in = graph.shape(node.inputs[0]);
-  const Shape& out = graph.shape(node.outputs[0]);
-  // Results without a pixel of their own are of a window in steps, or of padding.
-  return weights.shape.h * weights.shape.w == 1 && weights.shape.c == in.c && out.h == in.h &&
-         out.w == in.w && PartsOf(weights.constant, in.c) > 0 &&
+  if (IsOfHalfs(graph, node)) return true;
+  return PartsOf(weights.constant, in.c) > 0 &&
          (int64_t{in.b} * in.h * in.w <= kRowsAtOnce || IsLarge(*weights.constant, in));
 }
 
-bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const Node& node,
-                       KernelList* list) {
-  if (!KeepsIntegers(graph, node)) return false;
+bool AddStoredProduct(const KernelContext& context, const Graph& graph, const Node& node,
+                      KernelList* list) {
+  if (!KeepsStored(graph, node)) return false;
   const GpuInfo& gpu = *context.gpu;
   const Value& weights = graph.value(node.inputs[1]);
+  if (weights.constant->stored_as_halfs() && StoresHalf(context.precision)) return false;
   const Shape& in = graph.shape(node.inputs[0]);
   const RowVector* const own = CpuKernelsFor(gpu).integer_rows;
   const RowVector& vector = own ? *own : kFourRows;
@@ -204,7 +312,7 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   Matrix matrix =
       PackedFor(gpu, weights.constant, weights.shape.b, in.c, tiles, in.h * in.b, &split_bits);
   if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
-  if (matrix.words > kMostTrips || matrix.numbers() * 4 > gpu.max_buffer_bytes) return false;
+  if (matrix.words > kMostTrips || matrix.bytes() > gpu.max_buffer_bytes) return false;
   KernelDesc& kernel = list->Add("matvec");
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
@@ -212,7 +320,7 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   kernel.Int("tiles", tiles);
   if (row_tiles > 1) kernel.Int("row_tiles", row_tiles);
   kernel.trips = matrix.words;
-  kernel.body = Body(matrix.stored->stored_bits(), pixels, row_tiles > 1, vector, split_bits > 0);
+  kernel.body = Body(matrix, pixels, row_tiles > 1, vector, split_bits > 0);
   if (split_bits > 0) {
     kernel.Grid(tiles, in.b, matrix.blocks);
     AddSplit(split_bits, pixels, &kernel);
@@ -224,18 +332,24 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   return true;
 }
 
-bool KeepsIntegers(const ConstantData& table, const Shape& rows) {
-  return rows.b * rows.h == 1 && PartsOf(table, rows.c) > 0;
+Table TableOf(const KernelContext& context, const ConstantData& table, const Shape& rows) {
+  if (rows.b * rows.h != 1) return Table::kFloats;
+  if (PartsOf(table, rows.c) > 0) return Table::kIntegers;
+  const int64_t bytes = int64_t{AlignUp(rows.w, kMostLanes)} * rows.c * 2;
+  return IsHalfs(table, rows.c) && !StoresHalf(context.precision) &&
+                 bytes <= context.gpu->max_buffer_bytes
+             ? Table::kHalfs
+             : Table::kFloats;
 }
 
-void AddIntegerTable(const GpuInfo& gpu, const ConstantData& table, const Shape& rows,
-                     KernelDesc* kernel) {
+void AddTable(const KernelContext& context, const ConstantData& table, const Shape& rows,
+              KernelDesc* kernel) {
   int split_bits;
-  const Matrix matrix = PackedFor(gpu, table, rows.w, rows.c, 1, 1, &split_bits);
-  matrix.AddTo(1, kernel);
+  const Matrix matrix = PackedFor(*context.gpu, table, rows.w, rows.c, 1, 1, &split_bits);
+  matrix.AddTo(matrix.halfs ? 4 : 1, kernel);
   kernel->Int("rows", matrix.rows);
   kernel->Int("lanes", matrix.lanes);
-  kernel->Int("bits", table->stored_bits());
+  if (!matrix.halfs) kernel->Int("bits", table->stored_bits());
 }
 
 }  // namespace quadra
