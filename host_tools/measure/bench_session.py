@@ -39,16 +39,17 @@ def measured(words: Words, library: Path | None) -> Bench:
 
 
 def _intended(wanted: Asked) -> str:
-    """What the bench is going to do, and about how long that takes."""
+    """What the bench is going to do. How long it takes is known once the first row is measured: a busy machine and a
+    driver that compiles for minutes make each figure given here wrong."""
     count = len(wanted.models)
     named = ", ".join(map(from_arguments.label, wanted.models)) if count <= 3 else f"{count} models"
     apis = " and ".join(verdicts.APIS[backend] for backend in wanted.backends)
     peers = " and ".join(peer_names.label(peer) for peer in wanted.peers)
-    minutes = count * len(wanted.kinds)  # most of it starts
-    time = f", up to {counted(minutes, 'minute')}" if wanted.place == "host" else ""
     inferences = counted(wanted.repetitions, "inference")
     what = f"bench: {named} on {apis}, beside {peers}, {inferences} each"
-    return f"{what}{time}. Ctrl-C keeps what was measured until then"
+    rows = count * len(wanted.kinds)
+    soon = " The first of them says how long the rest takes." if rows > 1 else ""
+    return f"{what}, {counted(rows, 'row')}.{soon} Ctrl-C keeps what was measured until then"
 
 
 def _say(text: str) -> None:
