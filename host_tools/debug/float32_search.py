@@ -1,9 +1,10 @@
 """Which nodes half precision must leave in float32 for a wanted error: found by running sets of them.
 
 First the nodes that make or read what half cannot hold. If that is not enough, more of them by their own error, as few as do
-(halving). Then each half, quarter, … of the set that can be left out again is left out.
+(halving). Then each half, quarter, … of the set that can be left out again is left out, as long as time and runs are left.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from host_tools.record import schema
 from host_tools.record.spec import RunSpec
 
 _MOST_RUNS = 40
+_MOST_S = 180.0  # then the smallest set so far is it: a model of 200 nodes would take a quarter of an hour
 
 
 @dataclass
@@ -27,7 +29,7 @@ class Found:
     error: float  # with these nodes (with all of them, where that is not enough)
     half_error: float  # with none
     runs: int
-    smallest: bool = True  # no node can be left out; else the runs ran out
+    smallest: bool = True  # no node can be left out; else runs or time ran out
 
 
 class Search:
@@ -39,9 +41,11 @@ class Search:
         own_errors: Callable[[tuple[int, ...]], dict[int, float]],
         nodes: Sequence[int],
         wanted: float,
+        most_s: float = _MOST_S,
     ) -> None:
         self._error, self._own_errors, self.nodes, self.wanted = error, own_errors, nodes, wanted
         self.errors: dict[tuple[int, ...], float] = {}
+        self._end = time.monotonic() + most_s
 
     def find(self, at_risk: Iterable[int]) -> Found:
         half = self._of(())
@@ -66,12 +70,15 @@ class Search:
     def _enough(self, nodes: Iterable[int]) -> bool:
         return self._of(nodes) <= self.wanted
 
+    def _over(self) -> bool:
+        return time.monotonic() >= self._end
+
     def _grown(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
         """With as few more as it takes, the largest own errors first."""
         own = self._own_errors(chosen)
         more = sorted(set(self.nodes) - set(chosen), key=lambda node: -own.get(node, 0.0))
         low, high = 0, len(more)
-        while high - low > 1:
+        while high - low > 1 and not self._over():  # all of them are enough
             middle = (low + high) // 2
             if self._enough((*chosen, *more[:middle])):
                 high = middle
@@ -84,7 +91,7 @@ class Search:
         while size and len(chosen) > 1:
             for start in range(0, len(chosen), size)[::-1]:
                 fewer = chosen[:start] + chosen[start + size :]
-                if len(self.errors) >= _MOST_RUNS:
+                if len(self.errors) >= _MOST_RUNS or self._over():
                     return chosen, False
                 if fewer and self._enough(fewer):
                     chosen = fewer
@@ -95,18 +102,22 @@ class Search:
 def find(spec: RunSpec, place: Place, at_risk: Iterable[int], wanted: float, show: Show) -> Found:
     """Runs the model at `place` as `spec` asks, with its precision."""
     place.prepare()
+    begun, count = time.monotonic(), 0
 
     def holding(nodes: tuple[int, ...]) -> RunSpec:
         options = {**spec.options, "float32_nodes": words(nodes)}
         return structs.replace(spec, options=options, repetitions=1, peers=(), profile=False, cold=False)
 
     def run(nodes: tuple[int, ...]) -> judged.Judged:
-        show(f"run with {counted(len(nodes), 'node')} in float32")
-        found = judged.judge(place.run(place.aim(holding(nodes)), show))
+        nonlocal count
+        head = _progress(count := count + 1, len(nodes), time.monotonic() - begun)
+        show(head)
+        found = judged.judge(place.run(place.aim(holding(nodes)), lambda text: show(f"{head}: {text}")))
         found.check_backend()
         return found
 
     def own_errors(nodes: tuple[int, ...]) -> dict[int, float]:
+        show("each node by itself")
         return wrong_op.own_errors(holding(nodes), place, show)
 
     first = run(())
@@ -115,6 +126,13 @@ def find(spec: RunSpec, place: Place, at_risk: Iterable[int], wanted: float, sho
     search = Search(lambda chosen: run(chosen).largest_error, own_errors, nodes, wanted)
     search.errors[()] = first.largest_error if first.largest_error == first.largest_error else float("inf")
     return search.find(at_risk)
+
+
+def _progress(number: int, nodes: int, passed_s: float) -> str:
+    """Of the run that begins now: which it is, and how much of the time for the search is left."""
+    left = _MOST_S - passed_s
+    end = f"at most {left:.0f} s left" if left > 0 else "the last ones"
+    return f"run {number} of at most {_MOST_RUNS} ({end}), {counted(nodes, 'node')} in float32"
 
 
 def words(nodes: Iterable[int]) -> str:

@@ -70,7 +70,7 @@ def show_search(spec: RunSpec, found: float32_search.Found, wanted: float, conso
         console.print(f"[green]{precision} is enough as it is[/]")
     else:
         option = float32_search.words(found.nodes)
-        few = "each of them is needed" if found.smallest else "the limit of runs was reached: fewer may suffice"
+        few = "each of them is needed" if found.smallest else "the limit of runs or time was reached: fewer may suffice"
         console.print(
             f"[green]{counted(len(found.nodes), 'node')} in float32 bring{'s' if len(found.nodes) == 1 else ''} it to {found.error:.2g}[/] ({counted(found.runs, 'run')}; {few}):"
         )

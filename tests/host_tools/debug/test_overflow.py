@@ -214,6 +214,23 @@ def test_the_search_ends_with_the_nodes_that_are_needed(needed):
     assert found_by(float32_search.Search(lambda nodes: 0.1, lambda nodes: own, range(50), 0.01)) == (None, True)
 
 
+def test_a_search_whose_time_is_up_ends_with_what_is_enough():
+    """Of 200 nodes one is needed: with no time left, all of them are the answer, and nothing more is tried."""
+    tried = []
+
+    def error(nodes):
+        tried.append(nodes)
+        return 0.001 if 150 in nodes else 0.1
+
+    search = float32_search.Search(error, lambda nodes: {}, range(200), 0.01, most_s=0.0)
+    nodes, smallest = found_by(search)
+    assert nodes == tuple(range(200)) and not smallest and len(tried) <= 3
+    found = found_by(float32_search.Search(error, lambda nodes: {}, range(200), 0.01))
+    assert found == ((150,), True) and len(tried) > 10
+    assert float32_search._progress(3, 12, 20.0) == "run 3 of at most 40 (at most 160 s left), 12 nodes in float32"
+    assert "(the last ones), 1 node in" in float32_search._progress(9, 1, 500.0)
+
+
 def test_lists_of_nodes_are_written_as_the_option_has_them():
     assert float32_search.words((20, 12, 14, 13)) == "12-14,20" and float32_search.words(()) == ""
 
