@@ -1,5 +1,5 @@
-"""Makes what is published: the wheels of the toolkit and of the delegate, the AAR's Maven repository, a bill of materials,
-and their checksums.
+"""Makes what is published: the wheels of the toolkit and of the delegate, the AAR's Maven repository, the tables of ops
+for other tools, a bill of materials, and their checksums.
 
 The toolkit's wheel, quadra-tools, is pure Python with what a clone builds for devices inside (prebuilt.py reads it): the test
 app's APK, the AAR, the program for a device's shell; and the delegate for this machine, which plans for all targets.
@@ -21,6 +21,7 @@ from host_tools.build import aar, apk, apk_check, bazel, ndk, prebuilt, sbom, wh
 
 BUILT = settings.ROOT / ".cache" / "release"
 CHECKSUMS = "SHA256SUMS"
+SUPPORT = settings.ROOT / "docs" / "support"  # which ops of which types run on the GPU, in edge-compat's format
 API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in the wheel
 # Of host_tools: what builds, tests and checks the sources stays in a clone, and so does what runs Android's code here.
 LEFT_OUT = (
@@ -106,6 +107,9 @@ def make(built: Artifacts, out: Path) -> Made:
             f"{ndk_for}: ANDROID_NDK_HOME is not set (an NDK, r{ndk.OLDEST} or later); made by {built.made_by}"
         )
     files.append(_bill(out, built.made_by, delegate, tools, files[2:]))
+    for path in sorted(SUPPORT.glob("*.json")):
+        _copy(path, out / SUPPORT.name / path.name)
+        files.append(out / SUPPORT.name / path.name)
     lines = [f"{digests.sha256_of(path)}  {path.relative_to(out).as_posix()}\n" for path in files]
     (out / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
     return Made(out, [*files, out / CHECKSUMS], notes)

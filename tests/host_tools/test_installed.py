@@ -146,9 +146,14 @@ def test_a_release_has_checksums_and_says_what_is_missing(artifacts, tmp_path, m
     made = release.make(artifacts, tmp_path)
     told = dict(line.split("  ")[::-1] for line in (tmp_path / release.CHECKSUMS).read_text().splitlines())
     assert (
-        told == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made.files[:-1]}
-        and len(told) == 3
+        told
+        == {
+            path.relative_to(tmp_path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in made.files[:-1]
+        }
+        and len(told) == 5
     )
+    assert {"support/quadra_opencl.json", "support/quadra_gles.json"} < {*told}
     assert "ANDROID_NDK_HOME is not set" in made.notes[0] and not (tmp_path / "maven").exists()
     monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
     with_ndk = release.make(artifacts, tmp_path / "more")
