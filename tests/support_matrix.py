@@ -1,6 +1,7 @@
 """Which ops of which types run on the GPU, as files for other tools: docs/support/*.json, in the format of
-edge-compat's matrix (PyPI edge-compat, schema 1.0), which has one file for each backend. What they say is what test_vectors.py and
-test_quantized.py run: `python -m tests.support_matrix` writes the files, and test_support_matrix.py compares them.
+edge-compat's matrix (PyPI edge-compat, schema 1.0), which has one file for each backend. What they say is what
+test_vectors.py and test_quantized.py run: `python -m tests.support_matrix` writes the files, and test_support_matrix.py
+compares them.
 """
 
 from __future__ import annotations
