@@ -49,6 +49,7 @@ _STEPS = (
     ("allocate_us", "prepare"),
     ("first_invoke_us", "first run"),
 )
+_BUILD_STEPS = ("import", "passes", "plan", "compile", "upload", "first_launch", "tune", "check")
 _STARTS = (
     ("quadra_cold", "Quadra, cold"),
     ("quadra_warm", "Quadra, warm"),
@@ -324,7 +325,7 @@ def _plan(report: schema.Verdicts) -> dict[str, Any]:
         "lower_bound": total("activation_bytes_lower_bound"),
         "constant_bytes": total("constant_bytes"),
         "cache": verdicts.cache_sentences(report),
-        "steps": ("import", "passes", "plan", "compile", "upload", "first_launch", "tune", "check"),
+        "steps": [step for step in _BUILD_STEPS if any(p.timings_us.get(step) for p in partitions)],
     }
 
 

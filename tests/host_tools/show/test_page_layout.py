@@ -1,5 +1,6 @@
 """Pages can be read on a phone: what is wide scrolls and shows it, words stay whole, and links lead to what there is."""
 
+import json
 import re
 
 import numpy as np
@@ -70,6 +71,15 @@ def test_the_request_is_there_with_its_command(tmp_path):
     command = re.search(r'<pre class="command">(.*)</pre>', html).group(1)
     assert command == f"./inv run {folder.spec().model.path} --backend=opencl --range=-1,1 --seed=7"
     assert "backend=opencl, precision=f32" in html and "20 inferences of Quadra, XNNPACK; 1 thread" in html
+
+
+def test_the_steps_of_a_build_are_words_and_those_that_took_time(tmp_path):
+    folder = run_folders.make(tmp_path, [np.ones((1, 4), np.float32)])
+    answer = json.loads((folder.path / "verdicts.json").read_text())
+    answer["partitions"][0]["timings_us"] = {"compile": 1500, "first_launch": 60, "tune": 0}
+    run_folder.write_json(folder.path / "verdicts.json", answer)
+    html = report.render(judged.judge(folder))
+    assert "compile, ms" in html and "first launch, ms" in html and "tune, ms" not in html
 
 
 def test_trace_and_memory_map_are_linked_where_they_are(tmp_path):
