@@ -1,6 +1,7 @@
 """Numbers as people read them: bytes, milliseconds, ratios."""
 
 import math
+from collections.abc import Iterable
 
 
 def counted(count: int, what: str) -> str:
@@ -11,6 +12,8 @@ def counted(count: int, what: str) -> str:
 def size_text(count: float | None) -> str:
     """1.5 MiB"""
     value = float(count or 0)
+    if value == 1:
+        return "1 byte"
     for unit in ("bytes", "KiB", "MiB"):
         if value < 1024:
             return f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.1f} {unit}"
@@ -40,3 +43,14 @@ def ms(us: float) -> str:
     if value < 0.1:
         return f"{value:.3f}"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """3-5,9"""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)

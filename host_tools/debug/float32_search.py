@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from host_tools.base.units import counted
+from host_tools.base.units import counted, ranges_text
 from host_tools.debug import wrong_op
 from host_tools.judge import judged
 from host_tools.places.place import Place, Show
@@ -105,7 +105,7 @@ def find(spec: RunSpec, place: Place, at_risk: Iterable[int], wanted: float, sho
     begun, count = time.monotonic(), 0
 
     def holding(nodes: tuple[int, ...]) -> RunSpec:
-        options = {**spec.options, "float32_nodes": words(nodes)}
+        options = {**spec.options, "float32_nodes": ranges_text(nodes)}
         return structs.replace(spec, options=options, repetitions=1, peers=(), profile=False, cold=False)
 
     def run(nodes: tuple[int, ...]) -> judged.Judged:
@@ -133,14 +133,3 @@ def _progress(number: int, nodes: int, passed_s: float) -> str:
     left = _MOST_S - passed_s
     end = f"at most {left:.0f} s left" if left > 0 else "the last ones"
     return f"run {number} of at most {_MOST_RUNS} ({end}), {counted(nodes, 'node')} in float32"
-
-
-def words(nodes: Iterable[int]) -> str:
-    """As the option has them: 12-14,20."""
-    runs: list[list[int]] = []
-    for node in sorted(nodes):
-        if runs and runs[-1][1] == node - 1:
-            runs[-1][1] = node
-        else:
-            runs.append([node, node])
-    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)

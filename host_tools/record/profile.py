@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from host_tools.base.errors import Misuse
 from host_tools.base.text_table import Table, number, text
-from host_tools.base.units import counted
+from host_tools.base.units import counted, ranges_text
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
@@ -138,7 +138,7 @@ def show(profile: Profile, console: Console, top: int) -> None:
             "×".join(map(str, d.global_size)),
             "×".join(map(str, d.local_size)),
             escape(d.ops),
-            _numbers(d.nodes),
+            ranges_text(d.nodes),
         )
     table.show(console)
     if len(slowest) > top:
@@ -159,15 +159,3 @@ def show(profile: Profile, console: Console, top: int) -> None:
 
 def _median(values: Sequence[float]) -> float:
     return float(statistics.median(values)) if values else 0.0
-
-
-def _numbers(nodes: tuple[int, ...]) -> str:
-    """3-5,9"""
-    parts: list[str] = []
-    run: list[int] = []
-    for node in [*sorted(nodes), None]:
-        if run and node != run[-1] + 1:
-            parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-            run = []
-        run = [*run, node] if node is not None else run
-    return ",".join(parts)

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text, word
-from host_tools.base.units import counted
+from host_tools.base.units import counted, ranges_text
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
@@ -65,7 +65,7 @@ def short(name: str) -> str:
 def _cells(row: schema.BisectRow, first: bool) -> list[str]:
     words = [
         escape(row.dispatch),
-        ",".join(map(str, row.nodes)) or "–",
+        ranges_text(row.nodes) or "–",
         escape(row.ops) or "[dim]input[/]",
         escape(row.name),
     ]

@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text
+from host_tools.base.units import ranges_text
 from host_tools.record import schema
 
 
@@ -22,7 +23,7 @@ def show(found: schema.Determinism, console: Console) -> None:
             number("numbers"), number("largest difference"),
         ])  # fmt: skip
         for row in found.dispatches:
-            words = [row.dispatch, ",".join(map(str, row.nodes)) or "–", row.ops or "input"]
+            words = [row.dispatch, ranges_text(row.nodes) or "–", row.ops or "input"]
             table.add_row(*map(escape, words), str(row.first_in), str(row.inferences), *cells(row))
         table.show(console)
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text, word
-from host_tools.base.units import counted, size_text
+from host_tools.base.units import counted, ranges_text, size_text
 from host_tools.record.plan_view import bytes_of
 from host_tools.record.verdicts import APIS
 
@@ -53,7 +53,7 @@ def _dispatches(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:
             f"{size / everything:.1%}",
             "×".join(map(str, dispatch["global"])),
             "×".join(map(str, dispatch["local"])),
-            ",".join(map(str, dispatch["nodes"])),
+            ranges_text(dispatch["nodes"]),
             escape(" ".join(_argument(plan, arg) for arg in dispatch["args"])),
         )
     return table
@@ -79,7 +79,8 @@ def _buffers(plan: dict[str, Any]) -> Table:
         if buffer["kind"] != "Constant":
             inside = sum(1 for t in plan["tensors"] if t["buffer"] == index)
             table.add_row(f"b{index}", buffer["kind"], _buffer_size(buffer), str(inside))
-    table.add_row(f"{len(constants)} more", "Constant", size_text(sum(b["bytes"] for b in constants)), "")
+    if constants:
+        table.add_row(f"{len(constants)} more", "Constant", size_text(sum(b["bytes"] for b in constants)), "")
     return table
 
 

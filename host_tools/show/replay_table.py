@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text, word
-from host_tools.base.units import counted
+from host_tools.base.units import counted, ranges_text
 from host_tools.judge.compare import OutputError
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import charts
@@ -147,4 +147,4 @@ def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Consol
 
 
 def _nodes(dispatch: DispatchFacts) -> str:
-    return ",".join(map(str, dispatch.nodes))
+    return ranges_text(dispatch.nodes)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, identifier, number, text, word
-from host_tools.base.units import counted
+from host_tools.base.units import counted, ranges_text
 from host_tools.debug import float32_search
 from host_tools.debug.half_ranges import at_risk, beyond, first_not_finite, maker, outside, to_name, too_small
 from host_tools.judge.tensor_errors import HALF_MAX
@@ -52,7 +52,7 @@ def _show_risk(spec: RunSpec, found: schema.Ranges, console: Console) -> None:
         return
     others = " The others stay in float32 by themselves." if len(rest) < len(risk) else ""
     console.print(
-        f"leave these nodes in float32 (float32_nodes={float32_search.words(rest)}; --error 0.01 tries it), or scale the tensors down.{others}"
+        f"leave these nodes in float32 (float32_nodes={ranges_text(rest)}; --error 0.01 tries it), or scale the tensors down.{others}"
     )
 
 
@@ -69,7 +69,7 @@ def show_search(spec: RunSpec, found: float32_search.Found, wanted: float, conso
     elif not found.nodes:
         console.print(f"[green]{precision} is enough as it is[/]")
     else:
-        option = float32_search.words(found.nodes)
+        option = ranges_text(found.nodes)
         few = "each of them is needed" if found.smallest else "the limit of runs or time was reached: fewer may suffice"
         console.print(
             f"[green]{counted(len(found.nodes), 'node')} in float32 bring{'s' if len(found.nodes) == 1 else ''} it to {found.error:.2g}[/] ({counted(found.runs, 'run')}; {few}):"

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from host_tools.base.units import ranges_text
 from host_tools.debug import float32_search
 from host_tools.request import open_composites
 from host_tools.request.submodel import Cutter
@@ -68,7 +69,7 @@ def test_the_nodes_to_leave_in_float32_are_found(backend, tmp_path, capsys, libr
     run = ["run", *words, "--range=1,2", "--precision=f16", "--runs=1"]
     assert command_line.main(run) == 1 and command_line.main([*run, f"--float32-nodes={option}"]) == 0
     assert command_line.main(["overflow", *words, "--error=0.01", "--range=1,2"]) == 0
-    assert f"float32_nodes={float32_search.words(found['search']['nodes'])}" in capsys.readouterr().out
+    assert f"float32_nodes={ranges_text(found['search']['nodes'])}" in capsys.readouterr().out
 
 
 def normalised(m: Model, factor: float = 1.0) -> Model:
@@ -229,10 +230,6 @@ def test_a_search_whose_time_is_up_ends_with_what_is_enough():
     assert found == ((150,), True) and len(tried) > 10
     assert float32_search._progress(3, 12, 20.0) == "run 3 of at most 40 (at most 160 s left), 12 nodes in float32"
     assert "(the last ones), 1 node in" in float32_search._progress(9, 1, 500.0)
-
-
-def test_lists_of_nodes_are_written_as_the_option_has_them():
-    assert float32_search.words((20, 12, 14, 13)) == "12-14,20" and float32_search.words(()) == ""
 
 
 def test_a_model_with_small_numbers_has_no_risk(tmp_path, capsys):
