@@ -98,11 +98,11 @@ def _times(rows: Sequence[TimeChange], console: Console) -> None:
         what = f"{row.what}, {unit}" if unit else row.what
         samples = f"{row.a_samples}, {row.b_samples}"
         if row.percent is None or row.low_percent is None or row.high_percent is None or row.p is None:
-            plain = f"({100 * (row.b / row.a - 1):+.1f} %)" if row.a else ""
+            plain = f"({100 * (row.b / row.a - 1):+z.1f} %)" if row.a else ""
             table.add_row(what, *sides, plain, "[dim]too few samples[/]", "", samples)
             continue
-        interval = f"{row.low_percent:+.1f} to {row.high_percent:+.1f} %"
+        interval = f"{row.low_percent:+z.1f} to {row.high_percent:+z.1f} %"
         p = "< 0.001" if row.p < 1e-3 else f"{row.p:.3f}"
-        table.add_row(what, *sides, f"{row.percent:+.1f} %", interval, p, samples)
+        table.add_row(what, *sides, f"{row.percent:+z.1f} %", interval, p, samples)
     table.show(console)
     console.print(f"[dim]{_ONE_LAUNCH}[/]")

@@ -149,7 +149,7 @@ def decided(finding: Finding, suite: Suite) -> Finding:
     if shift.high < see:
         small = _small(finding, shift, _limit(suite, finding.metric).see)
         return replace(finding, verdict=PASS, small=small, text=f"{words}; {small}" if small else words)
-    hidden = f"up to {100 * math.expm1(shift.high):+.1f} %" if math.isfinite(shift.high) else "anything"
+    hidden = f"up to {100 * math.expm1(shift.high):+z.1f} %" if math.isfinite(shift.high) else "anything"
     few = statistic.least_p(len(finding.before), len(finding.now)) > suite.false_alarms
     reason = "too few launches for any statement" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
     return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; {reason}", unit=unit)
@@ -209,7 +209,7 @@ def _doubt(
     if theirs and ours:
         moved = statistic.shift(theirs, ours)
         if moved.p <= 0.01 and moved.effect * shift.effect > 0 and abs(moved.effect) >= abs(shift.effect) / 2:
-            return f"XNNPACK moved by {moved.percent:+.1f} %, too: the machine itself changed"
+            return f"XNNPACK moved by {moved.percent:+z.1f} %, too: the machine itself changed"
     return ""
 
 
@@ -233,11 +233,11 @@ def _words(finding: Finding, shift: statistic.Shift) -> str:
     percentage always say the same."""
     then = _middle(finding.before)
     now = metrics.text(then * math.exp(shift.effect), finding.unit)
-    ends = " to ".join(f"{100 * math.expm1(e):+.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
+    ends = " to ".join(f"{100 * math.expm1(e):+z.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
     if not math.isfinite(shift.low) and not math.isfinite(shift.high):
         ends = "no interval"  # too few launches
     p = f"p {shift.p:.1g}" if shift.p < 0.1 else f"p {shift.p:.2f}"
-    return f"{shift.percent:+.1f} % ({ends}), {p}: from {metrics.number(then, finding.unit)} to about {now}"
+    return f"{shift.percent:+z.1f} % ({ends}), {p}: from {metrics.number(then, finding.unit)} to about {now}"
 
 
 def _spread(finding: Finding) -> str:

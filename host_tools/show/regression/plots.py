@@ -34,7 +34,7 @@ def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str
         y = 46 * index + 31
         parts.append(charts.span(finding.verdict, x(share(shift.low)), x(share(shift.high)), y))
         parts.append(charts.dot(f"dot {finding.verdict}", x(shift.percent), y, 5, finding.text))
-        parts.append(charts.heading(name, 46 * index, f"{shift.percent:+.1f} %"))
+        parts.append(charts.heading(name, 46 * index, f"{shift.percent:+z.1f} %"))
     return "".join(parts) + "</svg>"
 
 

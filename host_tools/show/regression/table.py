@@ -38,9 +38,9 @@ def show(session: Session, console: Console) -> None:
 def _cell(finding: Finding) -> str:
     text = _SIGNS[finding.verdict]
     if finding.shift and finding.verdict in (REGRESSED, IMPROVED):
-        text += f" {finding.shift.percent:+.1f} %"
+        text += f" {finding.shift.percent:+z.1f} %"
     elif finding.shift:
-        text += f" [dim]{finding.shift.percent:+.1f} %{f', {finding.small}' if finding.small else ''}[/]"
+        text += f" [dim]{finding.shift.percent:+z.1f} %{f', {finding.small}' if finding.small else ''}[/]"
     return f"[{STYLES[finding.verdict]}]{text}[/]"
 
 

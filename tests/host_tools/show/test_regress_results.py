@@ -63,6 +63,11 @@ def test_the_page_needs_nothing_else_and_escapes_what_devices_say(session):
     assert text.count("<svg") >= 2 * 5 and "regressed" in text and "could not run" in text
 
 
+def test_a_change_of_nothing_has_no_minus(session):
+    html = page.write(session).read_text()
+    assert "+0.0 %" in html and not re.search(r"[(> ]-0\.0[ )]", html)
+
+
 def test_the_terminal_says_what_is_worse_and_what_did_not_run(session):
     console = terminal.console()
     with console.capture() as shown:
