@@ -10,6 +10,7 @@ val libraries = if (given.isPresent) file(given.get()) else file("../../.cache/a
 android {
     namespace = "org.quadra.gpu"
     compileSdk = libs.versions.android.compileSdk.get().toInt()
+    enableKotlin = false // all sources are Java
 
     defaultConfig {
         minSdk = libs.versions.android.minSdk.get().toInt()
@@ -21,7 +22,7 @@ android {
         targetCompatibility = JavaVersion.toVersion(libs.versions.java.get())
     }
 
-    sourceSets["main"].jniLibs.srcDir(libraries)
+    sourceSets["main"].jniLibs.directories.add(libraries.path)
 }
 
 // Bazel does nothing where nothing changed. Android Studio's Run button names the device's ABIs, the best one first.

@@ -6,6 +6,7 @@ plugins {
 android {
     namespace = "org.quadra.host"
     compileSdk = libs.versions.android.compileSdk.get().toInt()
+    enableKotlin = false // all sources are Java
 
     defaultConfig {
         minSdk = libs.versions.android.minSdk.get().toInt()
@@ -17,7 +18,7 @@ android {
     }
 
     // An app's classes cannot be depended on: its sources are compiled again, for the tests.
-    sourceSets["main"].java.srcDir("../runner/src/main/java")
+    sourceSets["main"].java.directories.add("../runner/src/main/java")
 
     testOptions.unitTests.all {
         // The delegate for this machine: ./inv build, then gradle -Pquadra.library=FOLDER test

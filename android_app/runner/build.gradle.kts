@@ -6,6 +6,7 @@ plugins {
 android {
     namespace = "org.quadra.runner"
     compileSdk = libs.versions.android.compileSdk.get().toInt()
+    enableKotlin = false // all sources are Java
 
     defaultConfig {
         applicationId = libs.versions.applicationId.get()

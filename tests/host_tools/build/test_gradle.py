@@ -79,8 +79,19 @@ def test_sources_lie_where_gradle_looks_for_them(module):
     assert f'namespace = "{NAMESPACES[module]}"' in script(module)
 
 
+def test_the_scripts_name_nothing_that_the_plugin_no_longer_has():
+    """By the migration notes of version 9: its DSL without the old types, and Kotlin that it brings itself."""
+    gone = r"applicationVariants|libraryVariants|BaseExtension|\bsrcDirs?\b|kotlinOptions|org\.jetbrains\.kotlin|targetSdkVersion"
+    for file in files():
+        assert not re.findall(gone, file.read_text()), file
+    for module in MODULES:
+        assert "enableKotlin = false" in script(module) and not list((java.APP / module).rglob("*.kt"))
+    levels = {name: int(maven.version(f"android-{name}")) for name in ("minSdk", "targetSdk", "compileSdk")}
+    assert levels["targetSdk"] == levels["compileSdk"] == 36, "what the store asks of apps"
+
+
 def test_only_the_tests_take_sources_from_elsewhere():
-    assert not [m for m in java.MODULES if re.search(r"java\.srcDir|manifest\.srcFile", script(m))]
+    assert not [m for m in java.MODULES if re.search(r"java\.(?:srcDir|directories)|manifest\.srcFile", script(m))]
     assert '"../runner/src/main/java"' in script(java.TEST_MODULE)
 
 
@@ -93,7 +104,7 @@ def test_dependencies_are_the_packagers():
 
 
 def test_gradle_takes_the_native_library_from_where_the_packager_leaves_it():
-    assert 'sourceSets["main"].jniLibs.srcDir(libraries)' in script("delegate")
+    assert 'sourceSets["main"].jniLibs.directories.add(libraries.path)' in script("delegate")
     folder = re.search(r'^val libraries = .* else file\("([^"]+)"\)$', script("delegate"), re.MULTILINE).group(1)
     assert (java.APP / "delegate" / folder).resolve() == apk.LIBRARIES
 
@@ -118,9 +129,8 @@ def test_the_wrapper_and_the_plugin_fit_each_other():
     told = dict(line.split("=", 1) for line in lines)
     assert told["distributionUrl"].endswith(f"/distributions/gradle-{maven.version('gradle')}-bin.zip")
     assert re.fullmatch("[0-9a-f]{64}", told["distributionSha256Sum"])
-    needs = {(8, 5): (8, 7), (8, 6): (8, 7), (8, 7): (8, 9)}  # from the plugin's release notes
+    needs = {(9, 0): (9, 1), (9, 1): (9, 3, 1)}  # from the plugin's release notes
     plugin = tuple(map(int, maven.version("agp").split(".")))
-    assert plugin >= (8, 5, 1), "earlier ones align libraries to 4 KB"
     assert tuple(map(int, maven.version("gradle").split("."))) >= needs[plugin[:2]]
     assert "gradleVersion = libs.versions.gradle.get()" in (java.APP / "build.gradle.kts").read_text()
     assert maven.CHECKSUMS == java.APP / "gradle" / "verification-metadata.xml" and maven.CHECKSUMS.is_file()
