@@ -26,7 +26,7 @@ class QuadraError(Exception):
 
     def __init__(self, tried: str, came_back: str, do_next: str = "") -> None:
         super().__init__(tried, came_back, do_next)
-        self.tried, self.came_back, self.do_next = tried, came_back, installed.said(do_next)
+        self.tried, self.came_back, self.do_next = installed.said(tried), came_back, installed.said(do_next)
 
     def __str__(self) -> str:
         text = f"{self.tried}: {self.came_back}"

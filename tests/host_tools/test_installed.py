@@ -13,6 +13,7 @@ import pytest
 from cyclonedx.model.bom import Bom
 
 from host_tools.base import installed, settings
+from host_tools.base.errors import Misuse
 from host_tools.build import prebuilt, release, sbom
 from host_tools.tasks import command_line, repository
 from tests.host_tools.test_folders import GRAPH, SOURCES, imported, module_of
@@ -86,6 +87,8 @@ def test_commands_are_named_as_they_are_called(monkeypatch):
     assert (
         installed.said(text) == "`quadra run MODEL` or quadra diff A B; quadra --help run; x/inv y; reinv z; inv. ./inv"
     )
+    error = Misuse("inv diff", "it takes RUN RUN, and none is named", "`./inv diff RUN RUN`")
+    assert str(error) == "quadra diff: it takes RUN RUN, and none is named\n  next: `quadra diff RUN RUN`"
     monkeypatch.setattr(installed, "INSTALLED", False)
     assert installed.said(text) == text
 
