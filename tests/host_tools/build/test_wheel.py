@@ -283,12 +283,13 @@ print(json.dumps([made.is_fully_accelerated()]))
 
 
 @pytest.mark.slow
-def test_litert_s_own_tools_run_on_quadra_once_it_is_installed(made, model_path, tmp_path):
-    """PyPI's litert-cli and the benchmark of the LiteRT that it asks for, unchanged. They run all of a model on the GPU, and
-    it is Quadra that does."""
+def test_programs_of_others_run_on_quadra_once_it_is_installed(made, model_path, tmp_path):
+    """PyPI's litert-cli, the benchmark of the LiteRT that it asks for, and litert-precision-guard, unchanged. They run all of a
+    model on the GPU, and it is Quadra that does."""
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv" / "bin"
-    argv = [programs / "python", "-m", "pip", "install", "--no-input", made.path, "litert-cli==0.2.1"]
+    argv = [programs / "python", "-m", "pip", "install", "--no-input", made.path]
+    argv += ["litert-cli==0.2.1", "litert-precision-guard==0.1.0"]
     child_process.run(argv, timeout_s=_DEADLINE_S)
     model = model_path("mediapipe/face_detection_short_range")
 
@@ -306,5 +307,7 @@ def test_litert_s_own_tools_run_on_quadra_once_it_is_installed(made, model_path,
     assert re.search(r"GPU accelerator\(libLiteRtGpuAccelerator.so\) registered", run(*benchmark))
     result = json.loads((tmp_path / "result.json").read_text())
     assert (result["accelerators"], result["fully_accelerated"]) == (["GPU"], True)
+    guarded = run(programs / "litert-precision-guard", model)
+    assert guarded.count("PASS") >= 6 and "VERIFICATION PASSED" in guarded  # two outputs: cpu, gpu, gpu in float32
     run(programs / "python", "-c", "import quadra; quadra.uninstall()")
     assert "name=Quadra" not in run(*benchmark)
