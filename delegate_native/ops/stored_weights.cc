@@ -119,7 +119,7 @@ struct Matrix {
   void WriteHalfs(const int32_t* from, int row, int32_t* to) const {
     const std::ptrdiff_t width = lanes, stride = 4 * width * step_in();
     const auto* const halfs_from = reinterpret_cast<const int16_t*>(from);
-    int16_t* at = reinterpret_cast<int16_t*>(to) + row % lanes + row / lanes * 4 * width * step;
+    int16_t* at = reinterpret_cast<int16_t*>(to) + row % lanes + row / lanes * width * step * 4;
     for (int i = 0; i < words; ++i, at += stride) {
       for (int c = 0; c < 4; ++c) at[c * width] = halfs_from[i * 4 + c];
     }

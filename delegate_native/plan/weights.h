@@ -71,7 +71,7 @@ class WeightStore {
                     bool is_for_device_alone);
   // Whether they are there already. They stay until a plan that counts on them shares them.
   bool Has(uint64_t low, uint64_t high, size_t size);
-  // Finds the content that a plan of this store made of a source (ConstantArg::source). False: none.
+  // Finds the content that a plan of this store made of a ConstantArg::source. False: none.
   bool Recall(const ContentHash& source, ContentHash* made) const;
   void Remember(const ContentHash& source, const ContentHash& made);
 
