@@ -36,7 +36,7 @@ def test_everything_that_was_looked_at_is_as_it_should_be(made):
     assert all(one.ok for one in made.findings)
     found = {one.what: one.found for one in made.findings}
     assert found["package"].startswith("org.quadra.runner ")
-    assert found["Android levels"] == "from 26, made for 34"
+    assert found["Android levels"] == "from 26, made for 36"
     assert found["instrumentation of the manifest"] == "org.quadra.runner.QuadraRunner"
     assert found["signature"].startswith("v2 and v3")
     for abi in apk.ABIS:
