@@ -117,27 +117,15 @@ struct KernelDesc {
     constants.push_back(
         {std::string(arg), width, floats, false, false, false, std::move(pack), {}, {}});
   }
-  void Ints(std::string_view arg, int width, int64_t ints, Function<void(int32_t*)> write,
-            Function<void(ContentHash*)> source = {}) {
+  // Ints, or halfs, of which `write` puts two into each int.
+  void Stored(std::string_view arg, int width, int64_t count, bool halfs,
+              Function<void(int32_t*)> write, Function<void(ContentHash*)> source) {
     constants.push_back({std::string(arg),
                          width,
-                         ints,
-                         true,
+                         count,
+                         !halfs,
                          false,
-                         false,
-                         {},
-                         std::move(write),
-                         std::move(source)});
-  }
-  // Numbers that are halfs in the model; `write` puts two of them into each int.
-  void Halfs(std::string_view arg, int width, int64_t halfs, Function<void(int32_t*)> write,
-             Function<void(ContentHash*)> source) {
-    constants.push_back({std::string(arg),
-                         width,
                          halfs,
-                         false,
-                         false,
-                         true,
                          {},
                          std::move(write),
                          std::move(source)});

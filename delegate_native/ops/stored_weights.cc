@@ -151,8 +151,7 @@ struct Matrix {
   void AddTo(int width, KernelDesc* kernel) const {
     const auto write = [matrix = *this](int32_t* to) { matrix.Write(to); };
     const auto source = [matrix = *this](ContentHash* hash) { matrix.AddSource(hash); };
-    if (halfs) kernel->Halfs("m", width, numbers(), write, source);
-    else kernel->Ints("m", width, numbers(), write, source);
+    kernel->Stored("m", width, numbers(), halfs, write, source);
     kernel->Int("blocks", blocks);
     if (!halfs) kernel->Int("parts", parts);
     kernel->Int("words", words / parts);

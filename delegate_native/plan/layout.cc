@@ -429,7 +429,7 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
                                            : nullptr;
       ContentHash source;
       if (large) large->source(&source);
-      // Else the bytes stay as a mapping has them, in no memory: nobody reads them.
+      // Then the bytes stay as a mapping has them, in no memory: nobody reads them.
       const bool is_made = large && known->Recall(source, &content) && has(content);
       if (!is_made) {
         memset(bytes, 0, buffer.bytes);  // between the pieces
