@@ -215,7 +215,8 @@ def test_decompositions_share_what_they_both_compute(quadra, backend):
     position = m.input((1, 5), "int32")
     m.output(*(composite(m, [x, position], shape, 1, "odml.rope", **ROPE) for x in inputs))
     feeds = [constant("rope/q", shape), constant("rope/k", shape), np.int32([[3, 4, 5, 6, 7]])]
-    outcome = quadra.run(m.bytes(rope(shape, 10000.0)), feeds, **options(backend=backend))
+    apart = options(backend=backend, self_check="1")  # a GPU's kernels would be joined
+    outcome = quadra.run(m.bytes(rope(shape, 10000.0)), feeds, **apart)
     outcome.check([turned(x, feeds[2]).astype(np.float32) for x in feeds[:2]], TOLERANCE["f32"])
     assert sorted(kernel for kernel in work(outcome) if kernel in ("cos", "sin", "rope")) == [
         "cos",

@@ -30,8 +30,8 @@ _TARGETS = [
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory):
-    """A decoder's model, its inputs in the middle of a text, and the results of kernels for this machine, which stay apart: the
-    interpreter's round activations to int8."""
+    """A decoder's model, its inputs in the middle of a text, and the results of kernels that stay apart, as those do that are
+    checked: the interpreter's round activations to int8."""
     made: dict[str, tuple] = {}
 
     def step(quadra, name: str) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
@@ -39,7 +39,7 @@ def steps(tmp_path_factory):
             path = tmp_path_factory.mktemp("joined") / "decoder.tflite"
             make_decoder.write(decoder_sizes.chosen(f"{name},{_SIZES}"), path)
             feeds = [_feed(one) for one in cpu.reference_interpreter(path.read_bytes()).get_input_details()]
-            alone = quadra.run(path.read_bytes(), feeds, **options())
+            alone = quadra.run(path.read_bytes(), feeds, **options(self_check="1"))
             assert not any("joined" in one for one in kernels(alone))
             made[name] = path.read_bytes(), feeds, alone.outputs[-1]
         return made[name]
