@@ -2,6 +2,7 @@
 // batch_dims axes anew. EMBEDDING_LOOKUP: rows of a table. A computed index that is out of range
 // gives the part at the end; the CPU fails there.
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
@@ -116,9 +117,15 @@ at = min(max(at, 0), rows - 1);
 int o = at / lanes, lane = at - o * lanes, word = s * bits / 8;
 int q = read_m((o * step + word * (step > 1 ? 1 : blocks)) * lanes + lane) >> (s * bits * 4 % 32);
 at = (blocks * words * parts + o) * lanes + lane;
+int next = blocks * lanes, k = s * parts / dst_s;
 ivec4 v = ivec4(q, q >> bits, q >> 2 * bits, q >> 3 * bits) << (32 - bits) >> (32 - bits);
-sum4_t scale = as_float4(ivec4(read_m(at + s * parts / dst_s * blocks * lanes)));
-write_dst(to_float(v - read_m(at + (parts + 1) * blocks * lanes)) * scale, x, y, s);
+$if(half)
+
+ivec4 h = ivec4(read_m(at + (k / 2 + 2) * next)), e;
+sum4_t f;
+$scale$end
+$if(!half) sum4_t f = as_float4(ivec4(read_m(at + (k + 2) * next)));
+write_dst(to_float(v - read_m(at + next)) * f, x, y, s);
 )");
 
 // And of one of halfs.
@@ -150,10 +157,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   else AddTable(context, table, views.data, &desc);
   desc.Read("indices", indices);
   desc.Write("dst", to);
-  const char* const pixel = kept == Table::kHalfs      ? kPixelOfHalfs
-                            : kept == Table::kIntegers ? kPixelOfIntegers
-                                                       : kPixel;
-  LoopOverResults(context, views.out, "", pixel, &desc);
+  Text pixel(kept == Table::kHalfs      ? kPixelOfHalfs
+             : kept == Table::kIntegers ? kPixelOfIntegers
+                                        : kPixel);
+  if (kept == Table::kIntegers) {
+    pixel.Set("half", HasHalfScales(*table)).Set("scale", kHalfScale).Set("lanes", 4);
+  }
+  LoopOverResults(context, views.out, "", pixel.str().c_str(), &desc);
   FinishReshape(context, graph, node, to, views.out, list);
   return Status();
 }

@@ -1,13 +1,15 @@
 // A word of 32 bits holds one channel's numbers for several inputs, or several columns of a table,
-// the first in the lowest bits. Behind the words lie the floats, as their bits: one buffer less,
-// of which OpenGL ES promises four. Halfs lie channel by channel for one input, or one column, and
-// the biases behind them.
+// the first in the lowest bits. Behind the words lie the biases and the scales, as floats' bits:
+// one buffer less, of which OpenGL ES promises four. Scales that are halfs in the model lie so, two
+// of a channel in a word: they are a tenth of a file of small blocks. Halfs of weights lie channel
+// by channel for one input, or one column, and the biases behind them.
 #include "delegate_native/ops/stored_weights.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "delegate_native/base/content_hash.h"
+#include "delegate_native/base/half.h"
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/cpu_kernels.h"
@@ -39,11 +41,12 @@ bool IsHalfs(const ConstantData& constant, int columns) {
          constant->size() * 2 >= kLeastBytes;
 }
 
-// A matrix of integers as vectors of `lanes` rows: one for each word of them, scale of a part of
-// these, bias, and zero point. One of halfs has four vectors for a word, which is a slice there.
+// A matrix of integers as vectors of `lanes` rows: one for each word of them, bias, zero point, and
+// scale of a part of these, or two scales. One of halfs has four vectors for a word, which is a
+// slice there.
 struct Matrix {
   ConstantData stored, bias;
-  bool halfs;
+  bool halfs, half_scales;
   int rows, lanes;
   int parts, words, blocks;  // of a row; of all rows
   int step;                  // between vectors: of the next rows
@@ -51,6 +54,7 @@ struct Matrix {
   Matrix(const ConstantData& constant, int all, int columns, int together)
       : stored(constant),
         halfs(constant->stored_as_halfs()),
+        half_scales(!halfs && HasHalfScales(*constant)),
         rows(all),
         lanes(together),
         parts(halfs ? 1 : PartsOf(constant, columns)),
@@ -61,9 +65,10 @@ struct Matrix {
   // The words of a row lie in one piece, or those of neighbours beside each other.
   int step_in() const { return step > 1 ? 1 : blocks; }
   int64_t numbers() const {
-    const int64_t of_row = halfs ? int64_t{4} * words + (bias ? 1 : 0) : words + parts + 2;
+    const int64_t of_row = halfs ? int64_t{4} * words + (bias ? 1 : 0) : words + 2 + scale_words();
     return of_row * blocks * lanes;
   }
+  int scale_words() const { return half_scales ? CeilDiv(parts, 2) : parts; }
   int64_t bytes() const { return numbers() * (halfs ? 2 : 4); }
 
   // Rows of about a megabyte at a time: a table is half of a small language model.
@@ -81,7 +86,10 @@ struct Matrix {
   }
 
   void AddSource(ContentHash* hash) const {
-    for (const int number : {halfs ? 1 : 0, rows, lanes, parts, words, step_in()}) {
+    for (const int number : {halfs         ? 1
+                             : half_scales ? 2
+                                           : 0,
+                             rows, lanes, parts, words, step_in()}) {
       hash->Add(int64_t{number});
     }
     ForRows([hash](int, int, size_t, const std::vector<int32_t>& read) {
@@ -106,7 +114,7 @@ struct Matrix {
     });
     if (halfs) return FinishHalfs(to);
     const SharedFloats biases = bias ? bias->floats() : nullptr;
-    for (int row = 0; row < rows; ++row) WriteFloats(row, biases, to);
+    for (int row = 0; row < rows; ++row) WriteScales(row, biases, to);
     stored->GiveBack();
   }
 
@@ -134,17 +142,25 @@ struct Matrix {
     stored->GiveBack();
   }
 
-  void WriteFloats(int row, const SharedFloats& biases, int32_t* to) const {
+  // With the bias and the zero point of the row.
+  void WriteScales(int row, const SharedFloats& biases, int32_t* to) const {
     const Constant& scales = *stored->scales().scales;
-    const std::ptrdiff_t width = lanes;
-    to += row % lanes + (width * blocks * words + row / lanes * width);
-    const size_t first = static_cast<size_t>(row) * static_cast<size_t>(parts) % scales.size();
-    for (int k = 0; k < parts; ++k, to += blocks * width) {
-      const float scale = scales.at(first + static_cast<size_t>(k));
-      memcpy(to, &scale, sizeof(*to));
-    }
+    const std::ptrdiff_t width = lanes, next = width * blocks;
+    const size_t count = static_cast<size_t>(parts);
+    const size_t first = static_cast<size_t>(row) * count % scales.size();
+    to += row % lanes + (next * words + row / lanes * width);
     if (biases) memcpy(to, &(*biases)[static_cast<size_t>(row)], sizeof(*to));
-    to[blocks * width] = stored->signed_zero(first);
+    to += next;
+    *to = stored->signed_zero(first);
+    for (size_t k = 0; k < count; ++k) {
+      if (half_scales) {
+        to[next * static_cast<std::ptrdiff_t>(1 + k / 2)] |=
+            int32_t{FloatToHalf(scales.at(first + k))} << k % 2 * 16;
+        continue;
+      }
+      const float scale = scales.at(first + k);
+      memcpy(to + next * static_cast<std::ptrdiff_t>(1 + k), &scale, sizeof(*to));
+    }
   }
 
   // As vectors of `width` numbers.
@@ -180,8 +196,9 @@ constexpr const char* kIntegerSums =
     QUADRA_TEXT(R"(int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
 int at = blocks * parts * words + o;
 sum$lanes_t f;
-ivec$lanes zero = read_m(at + (parts + 1) * blocks);
-$for(i, pixels) sum$lanes_t p$i, a$i_0 = as_float$lanes(read_m(at + parts * blocks));
+ivec$lanes zero = read_m(at + blocks), h, e;
+$for(i, pixels) sum$lanes_t p$i, a$i_0 = as_float$lanes(read_m(at));
+at += 2 * blocks;
 $for(i, pixels) if (split > 0) { a$i_0 = vec$lanes(0.0f); }
 for (int k = split & (by_part - 1); k < parts; k += by_part) {
 $for(i, pixels) p$i = vec$lanes(0.0f);
@@ -197,10 +214,11 @@ $for(i, pixels) p$i += f * v$i.${c:x,y,z,w};
 $end
 }
 }
-f = as_float$lanes(read_m(at + k * blocks));
+$scale
 $for(i, pixels) a$i_0 += p$i * f;
 }
 )");
+constexpr const char* kFloatScale = "f = as_float$lanes(read_m(at + k * blocks));\n";
 constexpr const char* kHalfSums = QUADRA_TEXT(R"(
 sum$lanes_t f;
 $for(i, pixels) sum$lanes_t a$i_0 = vec$lanes(0.0f);
@@ -235,6 +253,8 @@ constexpr const char* kStoreTile =
 std::string Body(const Matrix& matrix, int pixels, bool tiled, const RowVector& vector,
                  bool split) {
   Text text(kBody);
+  const std::string half_scale = std::string("h = read_m(at + k / 2 * blocks);\n") + kHalfScale;
+  text.Set("scale", matrix.half_scales ? half_scale.c_str() : kFloatScale);
   text.Set("sums", matrix.halfs ? kHalfSums : kIntegerSums).Set("bias", matrix.bias != nullptr);
   text.Set("bits", matrix.halfs ? 16 : matrix.stored->stored_bits())
       .Set("pixels", pixels)
@@ -272,6 +292,15 @@ bool IsOfHalfs(const Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+bool HasHalfScales(const Constant& table) { return table.scales().scales->stored_as_halfs(); }
+
+// Without the language's own halfs, which drivers may take small ones of for 0.
+const char* const kHalfScale = QUADRA_TEXT(R"(h = h >> (k % 2 * 16);
+e = h >> 10 & 31;
+h = ((h & 1023) + min(e, 1) * 1024) * (1 - (h >> 14 & 2));
+f = convert_float$lanes(h) * as_float$lanes((max(e, 1) + 102) << 23);
+)");
 
 // As a product by one row, or by one tile of rows, reads it: the same weights are packed alike
 // whatever the rows are, and for who reads a table's rows, and are shared.

@@ -18,9 +18,15 @@ bool AddStoredProduct(const KernelContext& context, const Graph& graph, const No
 // integers or halfs as a product has it as its weights.
 enum class Table { kFloats, kIntegers, kHalfs };
 Table TableOf(const KernelContext& context, const ConstantData& table, const Shape& rows);
-// Gives a kernel such a table, which is none of floats.
+// Gives a kernel such a table, which is none of floats. The scales of one of integers are halfs
+// where the model has them so.
 void AddTable(const KernelContext& context, const ConstantData& table, const Shape& rows,
               KernelDesc* kernel);
+bool HasHalfScales(const Constant& table);
+
+// Makes of the words h, which have two scales of halfs each, the scales f of the part k. h and e
+// are vectors of $lanes ints.
+extern const char* const kHalfScale;
 
 }  // namespace quadra
 

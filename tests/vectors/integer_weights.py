@@ -16,9 +16,11 @@ BITS = {"int8": 8, "int4": 4, "int2": 2}
 
 class Integers:
     """Random integers and the floats that they stand for. `scales`: "tensor", "channel" (of `axis`) or the size of the
-    blocks that a row is cut into."""
+    blocks that a row is cut into. `tiny`: these are subnormal as halfs, one is 0, one below it."""
 
-    def __init__(self, name: str, shape, dtype: str, scales: str | int = "channel", axis: int = 0, half=True) -> None:
+    def __init__(
+        self, name: str, shape, dtype: str, scales: str | int = "channel", axis: int = 0, half=True, tiny=False
+    ) -> None:
         half_range, numbers = 2 ** (BITS[dtype] - 1), generator(name)
         self.stored = numbers.integers(-half_range, half_range, shape)
         self.dtype, self.axis, self.block = dtype, axis, 0
@@ -26,6 +28,9 @@ class Integers:
             self.block = scales
             count = (shape[0], shape[1] // scales)
             self.scales = numbers.uniform(0.5, 1.5, count).astype(np.float16 if half else np.float32) / half_range
+            if tiny:
+                self.scales = (self.scales.astype(np.float32) * 2**-15).astype(np.float16)
+                self.scales.flat[1:4:2] = 0, -self.scales.flat[3]
             wide = np.repeat(self.scales.astype(np.float32), scales, 1)
         else:
             count = shape[axis] if scales == "channel" else 1
@@ -56,9 +61,10 @@ class Halfs:
 
 
 def _dense(
-    name, x, w, dtype, scales="channel", activation="NONE", keep_num_dims=False, half=True, version=12, bias=True
-):
-    weights = Integers(name, w, dtype, scales, half=half)
+    name, x, w, dtype, scales="channel", activation="NONE", keep_num_dims=False, half=True, version=12, bias=True,
+    tiny=False,
+):  # fmt: skip
+    weights = Integers(name, w, dtype, scales, half=half, tiny=tiny)
     b = generator(name + " bias").uniform(-1, 1, w[0]).astype(np.float32) if bias else None
     how = {"activation": activation, "keep_num_dims": keep_num_dims}
 
@@ -102,8 +108,8 @@ def _depthwise(dtype):
     )
 
 
-def _lookup(name, table, dtype, scales="channel", half=True, **given):
-    rows = Integers(f"lookup {name}", table, dtype, scales, half=half)
+def _lookup(name, table, dtype, scales="channel", half=True, tiny=False, **given):
+    rows = Integers(f"lookup {name}", table, dtype, scales, half=half, tiny=tiny)
     return Case(
         "EMBEDDING_LOOKUP",
         f"{dtype}_table_{name}",
@@ -144,6 +150,7 @@ CASES = [
     _dense("of_blocks_rank_3", (2, 3, 64), (18, 64), "int4", 32, keep_num_dims=True),
     _dense("of_blocks_floats", (2, 64), (12, 64), "int4", 16, half=False, bias=False),
     _dense("of_small_blocks", (1, 24), (5, 24), "int4", 4),
+    _dense("of_three_blocks_tiny_scales", (2, 96), (13, 96), "int4", 32, bias=False, tiny=True),
     _dense("of_many_rows", (33, 64), (12, 64), "int4", 32),
     _dense("of_a_tensor", (1, 64), (12, 64), "int2", "tensor", version=14),
     _dense("of_channels", (3, 64), (20, 64), "int2", version=14),
@@ -159,6 +166,7 @@ CASES = [
     _lookup("of_a_tensor", (9, 16), "int4", "tensor"),
     _lookup("of_rows", (9, 6), "int4"),
     _lookup("of_blocks", (9, 64), "int4", 32),
+    _lookup("of_three_blocks_tiny_scales", (9, 96), "int4", 32, tiny=True),
     _lookup("of_blocks_floats", (9, 32), "int4", 8, half=False, on_cpu=False),
     _lookup("of_rows", (9, 20), "int2"),
     _lookup("of_blocks", (9, 64), "int2", 16),
