@@ -109,7 +109,9 @@ class RunAt(Part, kw_only=True):
     determinism: Annotated[Determinism | None, Is("as `determinism.json`; null: without `--same`")] = None
     sustained: Annotated[Sustained | None, Is("as `sustained.json`; null: without `--for`")] = None
     peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
-    times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}
+    times: Annotated[
+        dict[Text, Times], Is("in microseconds, by the keys of `timings.json`: `quadra`, `xnnpack`, …")
+    ] = {}
     clock: Annotated[Literal["processor", "wall"] | None, Is("whose median is the headline; null: it failed")] = None
     ratios: Annotated[dict[Text, Ratio], Is("by the keys of the other runtimes")] = {}
     cold_start_us: Annotated[Count | None, Is("Quadra's with `--cold`")] = None

@@ -1,17 +1,21 @@
-"""The tables of docs/run_folder.md, from schema.py and printed.py: `python -m host_tools.record.schema_page` writes them anew."""
+"""The tables of docs/run_folder.md and docs/schema/run_folder.json, from schema.py and printed.py:
+`python -m host_tools.record.schema_page` writes them anew."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from inspect import getdoc
 from itertools import groupby
 from typing import Any
 
+import msgspec
 from msgspec import inspect
 
 from host_tools.base import settings
 from host_tools.record import printed, schema
 
 PAGE = settings.ROOT / "docs" / "run_folder.md"
+SCHEMA = settings.ROOT / "docs" / "schema" / "run_folder.json"
 _TABLE = re.compile(
     r"(<!-- fields of ([\w. -]+), by host_tools/record/schema_page.py -->\n).*?(<!-- end of fields -->\n)", re.DOTALL
 )
@@ -23,11 +27,12 @@ _WORDS = {
     inspect.AnyType: "any",
     inspect.NoneType: "null",
 }
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 Row = tuple[str, str, str]  # field, type, meaning
 
 
 def types() -> dict[str, type[Any]]:
-    """The types that the page has a table of: files of a run folder, and what tasks print with --json."""
+    """The documented types: files of a run folder, and what tasks print with --json. The page has tables of some."""
     return {**schema.files(), **{kind.FILE: kind for kind in printed.DOCUMENTS}}
 
 
@@ -41,11 +46,33 @@ def named(page: str) -> tuple[str, ...]:
     return tuple(name for _, name, _ in _TABLE.findall(page))
 
 
+def json_schema() -> str:
+    """All types as a JSON Schema: a definition for each file and document, by its name, and for each of their parts."""
+    kinds = types()
+    _, found = msgspec.json.schema_components(list(kinds.values()), ref_template="#/$defs/{name}")
+    text = json.dumps(found)
+    for file, kind in kinds.items():
+        text = text.replace(f'"#/$defs/{kind.__name__}"', f'"#/$defs/{file}"')
+    named_by = {kind.__name__: file for file, kind in kinds.items()}
+    parts = {named_by.get(name, name): part for name, part in json.loads(_LINK.sub(r"\1", text)).items()}
+    lines = [_definition(name, parts[name]) for name in (*kinds, *sorted(parts.keys() - kinds.keys()))]
+    head = '{\n"$schema": "https://json-schema.org/draft/2020-12/schema",\n"$defs": {\n'
+    return head + ",\n".join(lines) + "\n}\n}\n"
+
+
+def _definition(name: str, part: dict[str, Any]) -> str:
+    """A line for each property: changes of one are seen as such."""
+    rest = {key: value for key, value in part.items() if key not in ("title", "properties")}
+    fields = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in part["properties"].items()]
+    return f'{json.dumps(name)}: {json.dumps(rest)[:-1]}, "properties": {{\n' + ",\n".join(fields) + "\n}}"
+
+
 def table(file: str) -> str:
     """Rows for the fields of a file; those of what stands inside are named by their way."""
-    struct = inspect.type_info(types()[file])
+    kinds = types()
+    struct = inspect.type_info(kinds[file])
     assert isinstance(struct, inspect.StructType), "types() has structs"
-    rows = _merged(_rows(struct, "", set()))
+    rows = _merged(_rows(struct, "", {kind for name, kind in kinds.items() if name != file}))
     lines = [
         "| field | type | meaning |",
         "|---|---|---|",
@@ -55,7 +82,7 @@ def table(file: str) -> str:
 
 
 def _rows(struct: inspect.StructType, before: str, told: set[type]) -> Iterator[Row]:
-    """told: what stands inside at several places is told once."""
+    """told: what has a table of its own, or stands inside at several places, is told once."""
     for field in struct.fields:
         kind, text = _described(field.type)
         if field.name == "schema_version":
@@ -63,8 +90,8 @@ def _rows(struct: inspect.StructType, before: str, told: set[type]) -> Iterator[
         path = f"{before}{field.encode_name}"
         inner, way = _inside(kind, path)
         yield (
-            f"`{path}`",
-            _word(kind) + ("" if field.required else ", optional"),
+            f"`{path}`" + ("" if field.required else "?"),
+            _word(kind),
             text or (_meaning(inner) if inner else ""),
         )
         if inner and inner.cls not in told:
@@ -113,6 +140,8 @@ def _word(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.DictType):
         return f"object of {_word(kind.value_type)}"
     if isinstance(kind, inspect.UnionType):
+        if any(isinstance(one, inspect.FloatType) for one in kind.types):
+            return "number"  # the page says of all how null, infinities and NaN are written
         return " or ".join(
             _word(one) for one in kind.types if not (isinstance(one, inspect.NoneType) and len(kind.types) == 2)
         )
@@ -125,3 +154,4 @@ def _meaning(struct: inspect.StructType) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    SCHEMA.write_text(json_schema(), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import msgspec
 import numpy as np
@@ -16,9 +17,19 @@ from tests.host_tools.record import schema_check
 PAGE = schema_page.PAGE.read_text(encoding="utf-8")
 
 
-def test_the_page_has_the_table_of_every_file_as_the_schema_has_it():
-    assert sorted(schema_page.named(PAGE)) == sorted(schema_page.types())
+def test_the_page_has_its_tables_as_the_schema_has_them():
+    assert {"status.json", "verdicts.json", "timings.json", "compare.json", "run --json"} <= {*schema_page.named(PAGE)}
     assert schema_page.written(PAGE) == PAGE, "run: python -m host_tools.record.schema_page"
+
+
+def test_the_json_schema_has_every_file_and_its_references_lead_somewhere():
+    text = schema_page.SCHEMA.read_text(encoding="utf-8")
+    assert text == schema_page.json_schema(), "run: python -m host_tools.record.schema_page"
+    parts = json.loads(text)["$defs"]
+    assert {*schema_page.types()} < {*parts}
+    assert {*re.findall(r'"\$ref": "#/\$defs/([^"]+)"', text)} < {*parts}
+    failure = parts["run --json"]["properties"]["error"]["anyOf"]
+    assert {"$ref": "#/$defs/Failure"} in failure and "tried" in parts["Failure"]["required"]
 
 
 def test_a_table_tells_every_field():
