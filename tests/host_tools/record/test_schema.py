@@ -18,7 +18,7 @@ PAGE = schema_page.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_has_its_tables_as_the_schema_has_them():
-    assert {"status.json", "verdicts.json", "timings.json", "compare.json", "run --json"} <= {*schema_page.named(PAGE)}
+    assert {"status.json", "verdicts.json", "timings.json", "run --json"} <= {*schema_page.named(PAGE)}
     assert schema_page.written(PAGE) == PAGE, "run: python -m host_tools.record.schema_page"
 
 
