@@ -42,7 +42,7 @@ _TAKEN = (
 )
 _READ = (
     "delegate_native/delegate/options.def",
-    "delegate_native/plan/plan.fbs",
+    "delegate_native/plan/plan.bfbs",
 )  # of the sources, by what is in the wheel
 _HATCH = """
 [build-system]

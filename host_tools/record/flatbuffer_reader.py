@@ -1,14 +1,14 @@
-"""Reads a FlatBuffers value by its schema text, with flatbuffers' own Table: no generated code that could fall behind
-the schema, and that would have to be built before a run of last week can be read.
+"""Reads a FlatBuffers value by its schema as flatc compiles it (.bfbs), with flatbuffers' own Table. Code that flatc generates
+would be longer, and checks no lengths: a damaged value could keep it busy for hours.
 
 Knows what plan.fbs uses: tables, structs, enums, scalars, strings, and vectors of all these.
 """
 
-import re
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flatbuffers import number_types
@@ -20,39 +20,80 @@ _SCALARS = {
     "uint": number_types.Uint32Flags, "long": number_types.Int64Flags, "ulong": number_types.Uint64Flags,
     "float": number_types.Float32Flags, "double": number_types.Float64Flags,
 }  # fmt: skip
-_DEFINITION = re.compile(r"\b(table|struct|enum)\s+(\w+)\s*(?::\s*(\w+))?\s*\{([^}]*)\}")
-_FIELD = re.compile(r"(\w+)\s*:\s*(\[?\w+\]?)\s*(?:=\s*[^;(]+)?(?:\([^)]*\))?\s*;")
 
 
-@dataclass
+class Field(NamedTuple):
+    """offset: a table's, of its entry in the vtable; a struct's, in bytes. kind: "[int]" is a vector."""
+
+    name: str
+    kind: str
+    offset: int
+    default: int = 0
+
+
+@dataclass(frozen=True)
+class Type:
+    """A table or, with its size in bytes, a struct."""
+
+    fields: list[Field]
+    struct_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Schema:
-    """Types by name. Fields are (name, type) in the order of their slots; '[int]' is a vector."""
+    """Types by name. An enum has its numbers' kind and their words."""
 
-    root: str = ""
-    identifier: bytes = b""
-    tables: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    structs: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    enums: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-
-
-def parse_schema(text: str) -> Schema:
-    """The Schema of an .fbs text."""
-    text = re.sub(r"//[^\n]*", "", text)
-    schema = Schema()
-    for kind, name, base, body in _DEFINITION.findall(text):
-        if kind == "enum":
-            schema.enums[name] = (base, [word.strip() for word in body.split(",") if word.strip()])
-        else:
-            (schema.tables if kind == "table" else schema.structs)[name] = _FIELD.findall(body)
-    root = re.search(r"root_type\s+(\w+)\s*;", text)
-    identifier = re.search(r'file_identifier\s+"(....)"', text)
-    schema.root = root.group(1) if root else ""
-    schema.identifier = identifier.group(1).encode() if identifier else b""
-    return schema
+    root: str
+    identifier: bytes
+    types: dict[str, Type]
+    enums: dict[str, tuple[str, dict[int, str]]]
 
 
+# Of reflection.fbs, which is part of FlatBuffers, as much as is read here: how flatc compiles schemas.
+_COMPILED = Schema(
+    "Schema",
+    b"BFBS",
+    {
+        "Schema": Type([Field("types", "[Type]", 4), Field("enums", "[Enum]", 6), Field("identifier", "string", 8), Field("root", "Type", 12)]),
+        "Type": Type([Field("name", "string", 4), Field("fields", "[Field]", 6), Field("is_struct", "bool", 8), Field("bytes", "int", 12)]),
+        "Field": Type([Field("name", "string", 4), Field("kind", "Kind", 6), Field("id", "ushort", 8), Field("offset", "ushort", 10), Field("default", "long", 12)]),
+        "Kind": Type([Field("base", "Base", 4), Field("element", "Base", 6), Field("index", "int", 8, -1)]),
+        "Enum": Type([Field("name", "string", 4), Field("values", "[Value]", 6), Field("kind", "Kind", 10)]),
+        "Value": Type([Field("name", "string", 4), Field("value", "long", 6)]),
+    },
+    {"Base": ("byte", dict(enumerate(("none", "union_type", *_SCALARS, "string", "vector", "type"))))},
+)  # fmt: skip
+
+
+@cache
 def read_schema(path: Path) -> Schema:
-    return parse_schema(path.read_text(encoding="utf-8"))
+    """The Schema in a file that `flatc --schema --binary` made."""
+    found = decode(path.read_bytes(), _COMPILED)
+    types, enums = ([row["name"].rpartition(".")[2] for row in found[key]] for key in ("types", "enums"))
+
+    def kind(row: dict[str, Any], base: str) -> str:
+        if base == "vector":
+            return f"[{kind(row, row['element'])}]"
+        return base if row["index"] < 0 else (types if base == "type" else enums)[row["index"]]
+
+    def fields(rows: list[dict[str, Any]]) -> list[Field]:
+        rows = sorted(rows, key=lambda row: int(row["id"]))
+        return [
+            Field(row["name"], kind(row["kind"], row["kind"]["base"]), row["offset"], row["default"]) for row in rows
+        ]
+
+    return Schema(
+        found["root"]["name"].rpartition(".")[2],
+        found["identifier"].encode(),
+        {
+            name: Type(fields(row["fields"]), row["bytes"] * row["is_struct"])
+            for name, row in zip(types, found["types"])
+        },
+        {
+            name: (row["kind"]["base"], {value["value"]: value["name"] for value in row["values"]})
+            for name, row in zip(enums, found["enums"])
+        },
+    )
 
 
 def decode(data: bytes, schema: Schema) -> dict[str, Any]:
@@ -78,27 +119,27 @@ class _Decoder:
 
     def table(self, name: str, at: int) -> dict[str, Any]:
         table, result = Table(self.data, at), {}
-        for slot, (field_name, kind) in enumerate(self.schema.tables[name]):
-            offset = table.Offset(4 + 2 * slot)
-            result[field_name] = self.value(kind, at + offset if offset else None)
+        for field in self.schema.types[name].fields:
+            offset = table.Offset(field.offset)
+            result[field.name] = self.value(field.kind, at + offset if offset else None, field.default)
         return result
 
-    def value(self, kind: str, at: int | None) -> Any:
+    def value(self, kind: str, at: int | None, default: int = 0) -> Any:
         self._left -= 1
         if self._left < 0:
             raise IndexError("more values than the data can hold")
         if kind.startswith("["):
             return self.vector(kind[1:-1], at)
         if kind in _SCALARS:
-            return self._all.Get(_SCALARS[kind], at) if at is not None else _SCALARS[kind].py_type(0)
+            return self._all.Get(_SCALARS[kind], at) if at is not None else _SCALARS[kind].py_type(default)
         if kind in self.schema.enums:
             base, words = self.schema.enums[kind]
-            number = self.value(base, at)
-            return words[number] if number < len(words) else f"{kind} {number}"
+            number = self.value(base, at, default)
+            return words.get(number, f"{kind} {number}")
         if at is None:
             return "" if kind == "string" else None
-        if kind in self.schema.structs:
-            return self.struct(kind, at)
+        if kind != "string" and self.schema.types[kind].struct_bytes:
+            return {field.name: self.value(field.kind, at + field.offset) for field in self.schema.types[kind].fields}
         return self.string(at) if kind == "string" else self.table(kind, self._all.Indirect(at))
 
     def vector(self, kind: str, at: int | None) -> Any:
@@ -126,20 +167,4 @@ class _Decoder:
             return int(_SCALARS[kind].bytewidth)
         if kind in self.schema.enums:
             return self.step(self.schema.enums[kind][0])
-        return self.layout(kind)[1] if kind in self.schema.structs else 4
-
-    def struct(self, name: str, at: int) -> dict[str, Any]:
-        offsets, _ = self.layout(name)
-        return {
-            field: self.value(kind, at + offset) for (field, kind), offset in zip(self.schema.structs[name], offsets)
-        }
-
-    def layout(self, name: str) -> tuple[list[int], int]:
-        """Offsets of a struct's fields, and its size: as C lays it out."""
-        offsets, end, widest = [], 0, 1
-        for _, kind in self.schema.structs[name]:
-            size = self.step(kind)
-            end += -end % size
-            offsets.append(end)
-            end, widest = end + size, max(widest, size)
-        return offsets, end + -end % widest
+        return 4 if kind[0] == "[" or kind == "string" else self.schema.types[kind].struct_bytes or 4

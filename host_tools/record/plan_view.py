@@ -8,7 +8,7 @@ from host_tools.base.errors import Misuse
 from host_tools.record import flatbuffer_reader, reading
 from host_tools.record.run_folder import RunFolder
 
-SCHEMA = installed.SOURCES / "delegate_native" / "plan" / "plan.fbs"
+SCHEMA = installed.SOURCES / "delegate_native" / "plan" / "plan.bfbs"  # of plan.fbs beside it
 FILE = "plan.quadra"
 MOST_BYTES = 1 << 31
 # Kernels of several nodes, which compute the results of all but the last one in floats.

@@ -245,7 +245,7 @@ def plan_bytes(plan: dict[str, Any], work: Path) -> bytes:
     (work / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     # flatc takes no alignment over 32 from JSON; readers do not look at it.
     (work / "plan.fbs").write_text(
-        plan_view.SCHEMA.read_text(encoding="utf-8").replace("force_align: 64", "force_align: 32")
+        plan_view.SCHEMA.with_suffix(".fbs").read_text(encoding="utf-8").replace("force_align: 64", "force_align: 32")
     )
     child_process.run(["flatc", "--binary", "-o", work, work / "plan.fbs", work / "plan.json"], timeout_s=60)
     made = next(path for path in work.iterdir() if path.suffix not in (".json", ".fbs")).read_bytes()
