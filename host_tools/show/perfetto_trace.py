@@ -1,10 +1,15 @@
-"""A trace of one run for ui.perfetto.dev, in Perfetto's own format: the tracks of its timeline."""
+"""A trace of one run for ui.perfetto.dev, in Perfetto's own format: the tracks and counters of its timeline."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    BUILTIN_CLOCK_MONOTONIC,
+    CounterDescriptor,
+    TrackDescriptor,
+    TrackEvent,
+)
 from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from host_tools.record import run_folder
@@ -18,23 +23,50 @@ _RUN = 1  # uuid of the track that holds the others; also what Perfetto calls a 
 
 def write(folder: RunFolder) -> Path:
     """Writes the trace into the run folder; returns its path."""
-    trace = TraceProtoBuilder()
+    trace, tracks = TraceProtoBuilder(), timeline.read(folder)
+    has_times = not any(track.about == timeline.NO_STARTS for track in tracks)
+    counters = timeline.counters(folder) if has_times else []
+    clock = _clock(trace, tracks, counters) if has_times else 0
     run = trace.add_packet().track_descriptor
     run.uuid, run.process.pid = _RUN, _RUN
     run.process.process_name = f"Quadra: {folder.spec().label}"
     run.child_ordering = TrackDescriptor.EXPLICIT
     uuid = _RUN
-    for track in timeline.read(folder):
+    for track in tracks:
         for lane in lanes(track.slices):
             uuid += 1
-            descriptor = trace.add_packet().track_descriptor
-            descriptor.uuid, descriptor.parent_uuid, descriptor.sibling_order_rank = uuid, _RUN, uuid
-            descriptor.name, descriptor.description = track.name, track.about
+            _describe(trace, uuid, track)
             for event in _events(lane):
-                _add(trace, uuid, *event)
+                _add(trace, uuid, clock, *event)
+    for counter in counters:
+        uuid += 1
+        described = _describe(trace, uuid, counter).counter
+        described.unit_name = counter.unit
+        if counter.unit == "bytes":
+            described.unit = CounterDescriptor.UNIT_SIZE_BYTES
+        for ns, value in counter.values:
+            event = _event(trace, uuid, clock, ns)
+            event.type, event.double_counter_value = TrackEvent.TYPE_COUNTER, value
     path = folder.path / FILE
     run_folder.write_bytes(path, trace.serialize())
     return path
+
+
+def _clock(trace: TraceProtoBuilder, tracks: Sequence[timeline.Track], counters: Sequence[timeline.Counter]) -> int:
+    """Says in the trace whose clock the times are of; returns its number."""
+    starts = [track.slices[0].start_ns for track in tracks] + [counter.values[0][0] for counter in counters]
+    snapshot = trace.add_packet().clock_snapshot
+    snapshot.primary_trace_clock = BUILTIN_CLOCK_MONOTONIC
+    known = snapshot.clocks.add()
+    known.clock_id, known.timestamp = BUILTIN_CLOCK_MONOTONIC, min(starts, default=0)
+    return int(BUILTIN_CLOCK_MONOTONIC)
+
+
+def _describe(trace: TraceProtoBuilder, uuid: int, track: timeline.Track | timeline.Counter) -> Any:
+    descriptor = trace.add_packet().track_descriptor
+    descriptor.uuid, descriptor.parent_uuid, descriptor.sibling_order_rank = uuid, _RUN, uuid
+    descriptor.name, descriptor.description = track.name, track.about
+    return descriptor
 
 
 def lanes(slices: Sequence[timeline.Slice]) -> list[list[timeline.Slice]]:
@@ -66,17 +98,25 @@ def _events(lane: Sequence[timeline.Slice]) -> Iterator[tuple[int, timeline.Slic
     yield from ((end, None) for end in reversed(ends))
 
 
-def _add(trace: TraceProtoBuilder, uuid: int, ns: int, begins: timeline.Slice | None) -> None:
+def _event(trace: TraceProtoBuilder, uuid: int, clock: int, ns: int) -> Any:
     packet = trace.add_packet()
-    packet.timestamp, packet.trusted_packet_sequence_id = min(ns, _LAST_NS), _RUN
+    packet.timestamp, packet.trusted_packet_sequence_id = min(max(0, ns), _LAST_NS), _RUN
+    if clock:
+        packet.timestamp_clock_id = clock
     packet.track_event.track_uuid = uuid
-    packet.track_event.type = TrackEvent.TYPE_SLICE_BEGIN if begins else TrackEvent.TYPE_SLICE_END
+    return packet.track_event
+
+
+def _add(trace: TraceProtoBuilder, uuid: int, clock: int, ns: int, begins: timeline.Slice | None) -> None:
+    event = _event(trace, uuid, clock, ns)
+    event.type = TrackEvent.TYPE_SLICE_BEGIN if begins else TrackEvent.TYPE_SLICE_END
     if not begins:
         return
-    packet.track_event.name = begins.name
+    event.name = begins.name
+    event.flow_ids.extend(begins.flows)
     for name, value in begins.details.items():
         if value is not None:
-            _annotate(packet.track_event, name, value)
+            _annotate(event, name, value)
 
 
 def _annotate(event: Any, name: str, value: int | float | str) -> None:

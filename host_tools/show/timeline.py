@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from host_tools.record import profile, schema, times
+from host_tools.record import profile, schema, sustained, times
 from host_tools.record.run_folder import RunFolder
 
 _STEPS = ("load_delegate_us", "interpreter_us", "allocate_us", "first_invoke_us")
 _PARTS_OF_A_RUN = ("write inputs", "enqueue", "wait", "read outputs")
 _GAP_NS = 1_000_000
-_NO_STARTS = (
+NO_STARTS = (
     "durations only: this run folder has no start times, so all is laid end to end, in the order in which it ran"
 )
 _BY_EVENTS = (
@@ -31,6 +31,7 @@ class Slice:
     start_ns: int
     end_ns: int
     details: Mapping[str, Any] = field(default_factory=dict)  # those that are None are not known
+    flows: list[int] = field(default_factory=list)  # numbers of arrows: each goes from one slice to another, later one
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,14 @@ class Track:
     name: str
     about: str  # whose clock it is, and how exact
     slices: list[Slice]  # by start; some contain others
+
+
+@dataclass(frozen=True)
+class Counter:
+    name: str
+    unit: str
+    about: str
+    values: list[tuple[int, float]]  # ns, and the value from then on
 
 
 def read(folder: RunFolder) -> list[Track]:
@@ -48,19 +57,45 @@ def read(folder: RunFolder) -> list[Track]:
     about = "CLOCK_MONOTONIC of the machine that ran"
     if not timings.starts_ns or (profiled and not profiled.invoke_starts_ns):
         _lay_end_to_end(timings, profiled)
-        about, verdicts = _NO_STARTS, None  # what the library alone timed has another clock
+        about, verdicts = NO_STARTS, None  # what the library alone timed has another clock
     outer = [*_starts(timings), *_inferences(timings)]
     steps = [s for partition in (verdicts.partitions if verdicts else []) for s in _spans(partition)]
     tracks = [Track("interpreter", about, outer), Track("Quadra on the CPU", about, steps)]
     if profiled:
         outer += _profiled(profiled)
         steps += [s for partition in profiled.partitions for s in _spans(partition)]
-        steps += [s for row in profiled.invokes for s in _parts_of_a_run(row, profiled)]
+        for partition in profiled.partitions:
+            for run, row in _runs(profiled, partition.id):
+                steps += _parts_of_a_run(run, row, profiled)
         said, slices = _dispatches(profiled, profile.read(folder))
-        tracks.append(Track("Quadra on the GPU", about if about == _NO_STARTS else said, slices))
+        _connect(steps, slices)
+        tracks.append(Track("Quadra on the GPU", about if about == NO_STARTS else said, slices))
     for track in tracks:
         track.slices.sort(key=lambda s: (s.start_ns, -s.end_ns))
     return [track for track in tracks if track.slices]
+
+
+def counters(folder: RunFolder) -> list[Counter]:
+    """What is known of the machine over time: memory of every run; of a sustained one, also times, temperatures, clocks."""
+    timings, found = folder.optional(schema.Timings), []
+    laps = timings.init_us.get("quadra_warm") if timings else None
+    if timings and timings.memory and laps and laps.starts_ns:
+        end_ns = max((one.end_ns for one in _start("", laps)), default=0)
+        after = timings.memory.rss_bytes or timings.memory.peak_rss_bytes
+        about = "before the model was loaded, and after Quadra's first inference" + (
+            "" if timings.memory.rss_bytes else ": the largest so far"
+        )
+        before = (min(laps.starts_ns.values()), float(timings.memory.baseline_rss_bytes))
+        found.append(Counter("resident memory", "bytes", about, [before, (end_ns, float(after))]))
+    lasting = sustained.of(folder)
+    if lasting:
+        medians = [(at, window.median_us / 1e3) for at, window in lasting.windows]
+        first_ns = lasting.windows[0][1].start_ns
+        for name, series in [("median of an inference, ms", medians), *lasting.series()]:
+            title, _, unit = name.rpartition(", ")
+            values: list[tuple[int, float]] = [(first_ns + round(at * 1e9), value) for at, value in series]
+            found.append(Counter(title, unit, "of the run without a pause, which begins with its first value", values))
+    return found
 
 
 def _lay_end_to_end(timings: schema.Timings, profiled: schema.Profile | None) -> None:
@@ -128,14 +163,39 @@ def _spans(partition: schema.Partition) -> Iterator[Slice]:
         yield Slice(span.name, span.start_ns, max(span.start_ns, span.end_ns), {"partition": partition.id})
 
 
-def _parts_of_a_run(row: schema.DispatchTimes, profiled: schema.Profile) -> Iterator[Slice]:
+def _runs(profiled: schema.Profile, partition: int) -> Iterator[tuple[int, schema.DispatchTimes]]:
+    """A partition's times in each inference, with its number from 0; below 0: the first one of the start is there, too."""
+    rows = [row for row in profiled.invokes if row.partition == partition]
+    return enumerate(rows, len(profiled.invoke_us) - len(rows))
+
+
+def _connect(steps: Sequence[Slice], dispatches: Sequence[Slice]) -> None:
+    """Draws arrows: from where an inference's dispatches are enqueued to each of them, and to a node's next dispatch."""
+
+    def inference(one: Slice) -> tuple[Any, ...]:
+        return one.details["partition"], one.details["run"]
+
+    enqueued = {inference(one): one for one in steps if one.name.startswith("enqueue")}
+    before: dict[tuple[Any, ...], Slice] = {}
+    number = 0
+    for one in dispatches:
+        places = [(*inference(one), node) for node in one.details["nodes"].split()]
+        sources = [enqueued.get(inference(one)), *(before.get(place) for place in places)]
+        for source in {id(source): source for source in sources if source}.values():
+            number += 1
+            source.flows.append(number)
+            one.flows.append(number)
+        before.update(dict.fromkeys(places, one))
+
+
+def _parts_of_a_run(run: int, row: schema.DispatchTimes, profiled: schema.Profile) -> Iterator[Slice]:
     if not _is_timed(row):
         return
     waits = profiled.dispatch_times_by == "waits"
     for name, start, end in zip(_PARTS_OF_A_RUN, row.at_ns, row.at_ns[1:]):
         if end > start:
             said = "enqueue and wait" if waits and name == "enqueue" else name
-            yield Slice(said, start, end, {"partition": row.partition})
+            yield Slice(said, start, end, {"partition": row.partition, "run": run + 1 if run >= 0 else None})
 
 
 def _is_timed(row: schema.DispatchTimes) -> bool:
@@ -149,9 +209,7 @@ def _dispatches(profiled: schema.Profile, found: profile.Profile) -> tuple[str, 
     next_free: dict[int, int] = dict(enumerate(profiled.invoke_starts_ns))
     for partition in profiled.partitions:
         known = [d for d in found.dispatches if d.partition == partition.id]
-        rows = [row for row in profiled.invokes if row.partition == partition.id]
-        first = len(profiled.invoke_us) - len(rows)  # below 0: the first inference of the start is there, too
-        for run, row in enumerate(rows, first):
+        for run, row in _runs(profiled, partition.id):
             start = row.at_ns[1] if _is_timed(row) else next_free.get(run)
             if start is None or len(known) != len(row.dispatch_us):
                 continue

@@ -6,12 +6,14 @@ from rich.console import Console
 import quadra_tools as q
 from host_tools.base.errors import Misuse
 from host_tools.judge import judged
-from host_tools.record import schema, sustained
+from host_tools.record import run_folder, schema, sustained
 from host_tools.record.run_folder import RunFolder
 from host_tools.request import from_arguments
 from host_tools.show import report, run_account
+from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 from tests.host_tools.record import schema_check
+from tests.host_tools.show import timelines
 from tests.model_builder import one_convolution
 
 
@@ -49,6 +51,17 @@ def test_its_beginning_and_its_end_are_compared(folder):
     assert sustained.spread(series["GPU clock, MHz"]) == "680 → 220 (220 to 700)"
     assert sustained.spread(series["CPU clock, MHz"]) == "2016"
     assert sustained.spread(series["battery current, mA"]) == "-400 → -420"
+
+
+def test_the_trace_has_it_as_counters(folder):
+    run_folder.write_json(folder.path / "timings.json", good_folder.FILES["timings.json"])
+    found = timelines.counters(folder)
+    second = 1_000_000_000
+    assert found["skin temperature"] == ("°C", [(7 * second, 31.0), (17 * second, 39.0), (27 * second, 44.0)])
+    assert found["GPU clock"][0] == "MHz" and len(found["CPU clock"][1]) == 3
+    unit, medians = found["median of an inference"]
+    assert unit == "ms" and (medians[0], medians[-1]) == ((7 * second, 10.0), (27 * second, 15.0))
+    assert found["battery current"][1][0] == (7 * second, -400.0)
 
 
 def test_terminal_and_report_show_it(folder):

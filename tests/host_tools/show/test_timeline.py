@@ -38,6 +38,31 @@ def test_everything_is_where_it_happened(tmp_path):
     assert (details["queued_us"].double_value, details["submitted_us"].double_value) == (1.0, 1.0)
 
 
+def test_arrows_lead_from_the_cpu_to_the_dispatches_and_through_those_of_a_node(tmp_path):
+    value = copy.deepcopy(GOOD)
+    for one in value["profile"]["partitions"][0]["dispatches"]:
+        one["nodes"] = [0]
+    found = timelines.arrows(run_folders.make(tmp_path, **value))
+    first = [pair for pair in found if pair[1][1] < 31000000]
+    conv, relu = ("000_conv2d", 30022000), ("001_relu", 30125500)
+    assert sorted(first) == [(conv, relu), (("enqueue", 30020000), conv), (("enqueue", 30020000), relu)]
+    assert len(found) == 3 * len(first)
+
+
+def test_counters_and_their_clock(tmp_path):
+    folder = run_folders.make(tmp_path, **copy.deepcopy(GOOD))
+    timings = GOOD["timings"]
+    unit, samples = timelines.counters(folder)["resident memory"]
+    assert unit == "bytes" and [value for _, value in samples] == [
+        timings["memory"]["baseline_rss_bytes"],
+        timings["memory"].get("rss_bytes") or timings["memory"]["peak_rss_bytes"],
+    ]
+    starts = timings["init_us"]["quadra_warm"]["starts_ns"]
+    assert samples[0][0] == min(starts.values()) < samples[1][0]
+    snapshot = timelines.written(folder).packet[0].clock_snapshot
+    assert snapshot.primary_trace_clock == snapshot.clocks[0].clock_id == 3  # CLOCK_MONOTONIC, as Perfetto counts
+
+
 @pytest.mark.parametrize(
     "rows",
     [

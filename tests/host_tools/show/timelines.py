@@ -2,7 +2,7 @@
 
 import itertools
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import BUILTIN_CLOCK_MONOTONIC, Trace, TrackEvent
 
 from host_tools.record import schema
 from host_tools.show import perfetto_trace, timeline
@@ -10,16 +10,50 @@ from host_tools.show import perfetto_trace, timeline
 _SLACK_NS = 1_000_000  # a driver's clock is set by a call, which lasts
 
 
-def events(folder):
-    """Writes the trace; returns {track's name: [(name, start, end, details)]} by start. Fails where slices are not nested."""
+def written(folder):
     trace = Trace()
     trace.ParseFromString(perfetto_trace.write(folder).read_bytes())
+    return trace
+
+
+def counters(folder):
+    """Writes the trace; returns {counter's name: (unit, [(ns, value)])}."""
+    trace = written(folder)
+    found = {}
+    for packet in trace.packet:
+        track, event = packet.track_descriptor, packet.track_event
+        if track.HasField("counter"):
+            found[track.uuid] = (track.name, (track.counter.unit_name, []))
+        elif packet.HasField("track_event") and event.type == TrackEvent.TYPE_COUNTER:
+            assert packet.timestamp_clock_id == BUILTIN_CLOCK_MONOTONIC
+            found[event.track_uuid][1][1].append((packet.timestamp, event.double_counter_value))
+    return dict(found.values())
+
+
+def arrows(folder):
+    """Writes the trace; returns the (name, start) of both ends of each arrow."""
+    ends = {}
+    for packet in written(folder).packet:
+        for number in packet.track_event.flow_ids:
+            ends.setdefault(number, []).append((packet.track_event.name, packet.timestamp))
+    assert all(len(pair) == 2 and pair[0][1] <= pair[1][1] for pair in ends.values())
+    return [tuple(pair) for pair in ends.values()]
+
+
+def events(folder):
+    """Writes the trace; returns {track's name: [(name, start, end, details)]} by start. Fails where slices are not nested."""
+    trace = written(folder)
+    clocks = {packet.timestamp_clock_id for packet in trace.packet if packet.HasField("track_event")}
+    first = trace.packet[0].clock_snapshot
+    assert clocks <= ({first.primary_trace_clock} if first.clocks else {0})
     names, open_, found, last = {}, {}, {}, {}
     for packet in trace.packet:
+        if packet.HasField("clock_snapshot") or packet.track_event.type == TrackEvent.TYPE_COUNTER:
+            continue
         if packet.HasField("track_descriptor"):
             track = packet.track_descriptor
             names[track.uuid] = track.name
-            if track.parent_uuid:
+            if track.parent_uuid and not track.HasField("counter"):
                 assert names[track.parent_uuid] == "" and track.description
                 found.setdefault(track.name, [])
             continue
@@ -43,6 +77,8 @@ def check(folder):
     for name, track in tracks.items():
         assert [(s.name, s.start_ns, s.end_ns) for s in track.slices] == [tuple(row[:3]) for row in found[name]]
         assert "durations only" not in track.about, track.about
+    memory, samples = counters(folder)["resident memory"]
+    assert memory == "bytes" and samples[0][0] < samples[1][0] and samples[0][1] > 0
     inferences = [s for s in tracks["interpreter"].slices if s.name == "Quadra, profiled"]
     assert [s.details["run"] for s in inferences] == list(range(1, 11))
     steps = [s.name for s in tracks["Quadra on the CPU"].slices]
@@ -53,4 +89,5 @@ def check(folder):
     for inference in inferences:
         of_it = [s for s in dispatches if s.details["run"] == inference.details["run"]]
         assert [s.name for s in of_it] == [d.name for d in partition.dispatches]
+        assert all(s.flows for s in of_it), "an arrow from where it was enqueued to each"
         assert inference.start_ns <= of_it[0].start_ns and of_it[-1].end_ns <= inference.end_ns + _SLACK_NS
