@@ -10,14 +10,16 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 from xml.etree import ElementTree
 
 from rich.console import Console
 
+from host_tools.base import settings
 from host_tools.base.android import ABIS, ACCELERATOR
 from host_tools.base.errors import JudgementFailed
 from host_tools.base.progress import progress
-from host_tools.build import android_check, apk, apk_check, archives, bazel, java, maven, maven_repository, ndk, prefab
+from host_tools.build import android_check, apk, apk_check, archives, bazel, java, maven, ndk, prefab
 from host_tools.build.apk_check import Finding
 
 NAME = "quadra-gpu-delegate"
@@ -43,7 +45,7 @@ _ANDROID = "{http://schemas.android.com/apk/res/android}"
 class Published:
     """An AAR in a repository, and what was found in it."""
 
-    library: maven_repository.Library
+    coordinates: str
     repository: Path
     path: Path
     findings: list[Finding]
@@ -63,33 +65,25 @@ def make(libraries: Mapping[str, Path], repository: Path, *, release: bool = Fal
     that did not pass. release: every library must be built with an NDK."""
     if release:
         apk_check.refuse_stand_in("make an AAR for release", libraries)
-    library = described()
+    version = maven.version("quadra-name")
     with tempfile.TemporaryDirectory(prefix="quadra-aar-") as folder, progress("make the AAR") as show:
         show("compile the Java API")
-        made = archives.pack(Path(folder) / f"{library.stem}.aar", contents(libraries))
+        made = archives.pack(Path(folder) / f"{NAME}-{version}.aar", contents(libraries))
         sources = archives.tree(_MODULE / "src" / "main" / "java", "*.java")
-        sources_jar = archives.pack(Path(folder) / f"{library.stem}-sources.jar", sources)
+        sources_jar = archives.pack(Path(folder) / f"{NAME}-{version}-sources.jar", sources)
         show("inspect")
         findings = inspect(made, list(libraries))
         wrong = [f"{one.what}: {one.found}" for one in findings if not one.ok]
         if wrong:
             raise JudgementFailed(f"make {made.name}", "; ".join(wrong), "fix what is named; nothing was published")
-        published = maven_repository.publish(library, {file.name: file for file in (made, sources_jar)}, repository)
-    return Published(library, repository, published / made.name, findings)
-
-
-def described() -> maven_repository.Library:
-    """How Maven knows it. The app brings the interpreter, TensorFlow Lite's or LiteRT's: they have the same classes, which
-    must not be in an app twice. So the POM names the API as `provided`, and pulls none in."""
-    return maven_repository.Library(
-        GROUP,
-        NAME,
-        maven.version("quadra-name"),
-        "aar",
-        "Quadra GPU delegate",
-        "Runs TensorFlow Lite models on Android GPUs, with OpenCL or OpenGL ES",
-        [maven.known()["tensorflow-lite-api"]],
-    )
+        show("publish")
+        pom = Path(folder) / "pom.xml"
+        needs = maven.known()["tensorflow-lite-api"].version
+        text = (_MODULE / "pom.xml").read_text(encoding="utf-8")
+        pom.write_text(Template(text).substitute(version=version, tensorflow_lite=needs), encoding="utf-8")
+        maven.deploy(pom, made, sources_jar, settings.make_folder(repository, "--out"))
+    published = repository / GROUP.replace(".", "/") / NAME / version / made.name
+    return Published(f"{GROUP}:{NAME}:{version}", repository, published, findings)
 
 
 def contents(libraries: Mapping[str, Path]) -> dict[str, bytes | Path]:
@@ -150,7 +144,7 @@ def show(published: Published, console: Console) -> None:
     """The findings, and what a build script says to take it."""
     apk_check.show(published.path, published.findings, console)
     console.print(f"repository  {published.repository.as_uri()}", highlight=False, soft_wrap=True)
-    console.print(f"dependency  {published.library.coordinates}", highlight=False, soft_wrap=True)
+    console.print(f"dependency  {published.coordinates}", highlight=False, soft_wrap=True)
 
 
 def _manifest(text: bytes) -> Finding:

@@ -1,14 +1,15 @@
 """What the Android half takes from Maven Central: every coordinate in gradle/libs.versions.toml, every SHA-256 in
 android_app/gradle/verification-metadata.xml, where Gradle looks, too. `mvn` brings the files into a repository of our own. A process checks
-each file when it first uses it, and again when the file has changed.
+each file when it first uses it, and again when the file has changed. And what it publishes, which `mvn` puts into a folder.
 """
 
 import hashlib
+import re
 import shutil
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,7 @@ CATALOGUE = settings.ROOT / "gradle" / "libs.versions.toml"
 CHECKSUMS = settings.ROOT / "android_app" / "gradle" / "verification-metadata.xml"
 _GOOGLE = "com.google.ai.edge.litert:"  # of Google's repository: Gradle alone takes it
 _XML = "{https://schema.gradle.org/dependency-verification}"
-_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin"
+_METADATA = "maven-metadata.xml"
 _DEADLINE_S = 1200.0
 _NO_NETWORK = (
     "Unknown host",
@@ -198,34 +199,50 @@ def _fetch(missing: list[Artifact], repository: Path) -> None:
     """Has Maven bring files into the repository. Damaged ones go first, or Maven would keep them."""
     for one in missing:
         one.path(repository).unlink(missing_ok=True)
-    argv = [_mvn(), "-B", "-U", f"-Dmaven.repo.local={repository}", "-Dstyle.color=never"]
-    goal = f"{_PLUGIN}:{version('maven-dependency-plugin')}:resolve"
     with tempfile.TemporaryDirectory(prefix="quadra-maven-") as folder, progress("fetch from Maven Central") as show:
         pom = Path(folder) / "pom.xml"
         pom.write_text(_pom(missing), encoding="utf-8")
-        home = settings.read().java_home
-        env = {"JAVA_HOME": str(home)} if home else {}
         try:
-            child_process.run(
-                [*argv, "-f", pom, goal, "-DexcludeTransitive"], timeout_s=_DEADLINE_S, on_line=show, env=env
-            )
+            _mvn("maven-dependency-plugin", "resolve", ["-U", "-f", pom, "-DexcludeTransitive"], repository, show)
         except CommandFailed as error:
             raise _explained(error, missing) from error
 
 
-def _mvn() -> str:
-    found = shutil.which("mvn")
+def deploy(pom: Path, file: Path, sources: Path, repository: Path) -> None:
+    """Puts a library into the Maven repository in this folder, beside what is there. The time goes out of the metadata,
+    where nobody needs it: the same libraries make the same bytes."""
+    names = {"url": repository.as_uri(), "pomFile": pom, "file": file, "sources": sources}
+    local = settings.make_folder(settings.read().tools_dir / "maven", "QUADRA_TOOLS_DIR")
+    try:
+        _mvn("maven-deploy-plugin", "deploy-file", [f"-D{name}={word}" for name, word in names.items()], local)
+    except CommandFailed as error:
+        do_next = "connect to the network once, for Maven's plug-in; or publish into an empty folder"
+        raise Misuse(f"publish in {repository}", _last_words(error), do_next) from error
+    for metadata in repository.rglob(_METADATA):
+        metadata.write_bytes(re.sub(rb"\s*<lastUpdated>\d*</lastUpdated>", b"", metadata.read_bytes()))
+        for kind in ("md5", "sha1"):
+            digest = hashlib.new(kind, metadata.read_bytes()).hexdigest()
+            metadata.with_name(f"{_METADATA}.{kind}").write_text(digest, encoding="utf-8")
+
+
+def _mvn(plugin: str, goal: str, words: list[Any], local: Path, show: Callable[[str], None] | None = None) -> None:
+    """A goal of one of Maven's own plug-ins. local: the folder where Maven keeps what it fetches."""
+    found, home = shutil.which("mvn"), settings.read().java_home
     if not found:
-        raise ToolMissing("fetch from Maven Central", "`mvn` was not found", "apt-get install maven")
-    if not settings.read().java_home and not shutil.which("java"):
-        raise ToolMissing("fetch from Maven Central", "no Java was found", "apt-get install default-jdk-headless")
-    return found
+        raise ToolMissing(f"run Maven's {goal}", "`mvn` was not found", "apt-get install maven")
+    if not home and not shutil.which("java"):
+        raise ToolMissing(f"run Maven's {goal}", "no Java was found", "apt-get install default-jdk-headless")
+    argv = [found, "-B", f"-Dmaven.repo.local={local}", "-Dstyle.color=never", *words]
+    argv.append(f"org.apache.maven.plugins:{plugin}:{version(plugin)}:{goal}")
+    env = {"JAVA_HOME": str(home)} if home else {}
+    done = child_process.run(argv, timeout_s=_DEADLINE_S, on_line=show, env=env, check=False)
+    if done.returncode:  # Maven's errors are in stdout, those of its start in stderr, which is never empty
+        raise CommandFailed(f"run Maven's {goal}", done.stdout + done.stderr, "see Maven's words")
 
 
 def _explained(error: QuadraError, missing: list[Artifact]) -> QuadraError:
     """Maven's own last words, and what they mean."""
-    lines = [line.split("] ", 1)[-1] for line in error.came_back.splitlines() if "ERROR" in line]
-    cause = next((line for line in lines if line.strip()), error.came_back)
+    cause = _last_words(error)
     tried = f"fetch {', '.join(str(one) for one in missing[:3])}" + (" and more" if len(missing) > 3 else "")
     if "JAVA_HOME" in error.came_back:
         return ToolMissing(
@@ -234,6 +251,11 @@ def _explained(error: QuadraError, missing: list[Artifact]) -> QuadraError:
     if any(word in error.came_back for word in _NO_NETWORK):
         return FetchFailed(tried, cause, "connect to the network, or name a mirror in Maven's settings.xml")
     return FetchFailed(tried, cause, "check gradle/libs.versions.toml, and Maven's settings.xml")
+
+
+def _last_words(error: QuadraError) -> str:
+    lines = [line.split("] ", 1)[-1] for line in error.came_back.splitlines() if "ERROR" in line]
+    return next((line for line in lines if line.strip()), error.came_back)
 
 
 def _pom(artifacts_: list[Artifact]) -> str:

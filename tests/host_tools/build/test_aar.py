@@ -127,7 +127,7 @@ def test_the_pom_and_the_metadata_say_what_is_there(published):
     files = [path for path in published.repository.rglob("*.*") if path.suffix in (".aar", ".jar", ".pom", ".xml")]
     assert len(files) == 4
     for file in files:
-        for kind in ("md5", "sha1", "sha256", "sha512"):
+        for kind in ("md5", "sha1"):
             expected = hashlib.new(kind, file.read_bytes()).hexdigest()
             assert file.with_name(f"{file.name}.{kind}").read_text() == expected
 
@@ -145,9 +145,9 @@ def test_the_same_input_makes_the_same_repository_and_other_versions_stay(publis
         newer = aar.make(libraries, tmp_path)
     metadata = ElementTree.parse(newer.path.parents[1] / "maven-metadata.xml").getroot()
     assert [one.text for one in metadata.iter("version")] == [number, "9.9.9"]
-    assert metadata.findtext("versioning/latest") == "9.9.9"
+    assert metadata.findtext("versioning/release") == "9.9.9"
     (newer.path.parents[1] / "maven-metadata.xml").write_text("<metadata>")
-    with pytest.raises(Misuse, match=r"read .*maven-metadata\.xml"):
+    with pytest.raises(Misuse, match=r"publish in .*maven-metadata\.xml"):
         aar.make(libraries, tmp_path)
 
 
@@ -173,14 +173,14 @@ def test_what_android_would_not_load_is_not_published(libraries, tmp_path, monke
 
 def test_the_page_names_what_is_published(published):
     page = (settings.ROOT / "docs" / "use_in_an_app.md").read_text()
-    assert f'implementation("{published.library.coordinates}")' in page
+    assert f'implementation("{published.coordinates}")' in page
     assert f'implementation("org.tensorflow:tensorflow-lite:{maven.version("tensorflow-lite")}")' in page
     fetched = re.findall(r"<groupId>(.+)</groupId><artifactId>(.+)</artifactId><version>(.+)</version>", page)
     tflite = [
         ("org.tensorflow", name, maven.version("tensorflow-lite"))
         for name in ("tensorflow-lite", "tensorflow-lite-api")
     ]
-    assert fetched == [tuple(published.library.coordinates.split(":")), *tflite]
+    assert fetched == [tuple(published.coordinates.split(":")), *tflite]
     assert str(aar.REPOSITORY.relative_to(settings.ROOT)) in page
     assert f"both {maven.version('litert')})" in page and f"LiteRT {maven.version('litert')}" in (
         (settings.ROOT / "docs" / "android.md").read_text()

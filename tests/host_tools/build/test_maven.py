@@ -145,3 +145,11 @@ def test_a_damaged_list_of_checksums_is_misuse_that_says_what_it_lacks(monkeypat
     monkeypatch.setattr(maven, "CHECKSUMS", damaged)
     with pytest.raises(Misuse, match="an element has no 'version'"):
         maven._files()
+
+
+def test_a_failed_deploy_says_mavens_words_and_where(one, fake_mvn, tmp_path):
+    log = fake_mvn("echo '[ERROR] Could not read metadata'; echo -e '\\e[0m' >&2; exit 1")
+    with pytest.raises(Misuse, match=f"publish in {tmp_path}") as error:
+        maven.deploy(tmp_path / "pom.xml", tmp_path / "a.aar", tmp_path / "a-sources.jar", tmp_path)
+    assert error.value.came_back == "Could not read metadata"
+    assert f"maven-deploy-plugin:{maven.version('maven-deploy-plugin')}:deploy-file" in log.read_text()
