@@ -553,16 +553,24 @@ def profile(c: Context, run: str = "latest", top: int = 20, json: bool = False) 
         **_ONE_RUN,
         "model_explorer": "Instead, write overlays for Model Explorer into this folder: verdicts, and errors (after"
         " `inv bisect`) and times (with --profile) of each node (default: write the report).",
+        "open": "With --model-explorer: start Model Explorer with the model and the overlays, until Ctrl-C.",
     }
 )
-def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
+def report(c: Context, run: str = "latest", model_explorer: str = "", open: bool = False) -> None:
     """Write a run's HTML report again and print its path; or overlays per node for Model Explorer."""
+    from host_tools.base.errors import Misuse
     from host_tools.judge import judged
     from host_tools.show import model_explorer as overlays, run_pages
+    from host_tools.tasks import open_page
 
     folder = _find_run(run)
+    if open and not model_explorer:
+        raise Misuse("open the report", "--open starts Model Explorer, and needs --model-explorer", "`./inv open`")
     if model_explorer:
-        print(*overlays.write(folder, Path(model_explorer).expanduser()), sep="\n")
+        written = overlays.write(folder, Path(model_explorer).expanduser().resolve())
+        print(*written, sep="\n", flush=True)
+        if open and (status := open_page.in_model_explorer(folder, written)):
+            raise Exit(code=status)
         return
     print(run_pages.write(judged.judge(folder)))
 

@@ -1,10 +1,17 @@
-"""`inv open`: the page of a run, a bench, a regression run or a parity run on a device, in a browser."""
+"""`inv open`: the page of a run, a bench, a regression run or a parity run on a device, in a browser; and `inv report --open`:
+a run's model in Model Explorer."""
 
+import os
+import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from host_tools.base import browser, settings
+from host_tools.base import browser, child_process, settings
+from host_tools.base.errors import Misuse, ToolMissing
 from host_tools.judge import judged
 from host_tools.record import run_folder, run_list, run_names
+from host_tools.record.run_folder import RunFolder
 from host_tools.show import bench_page, device_parity_page, report, run_pages
 from host_tools.show.regression import page as regression_page
 
@@ -16,6 +23,22 @@ def show(name: str) -> None:
     path = page_of(name)
     print(path)
     browser.show(path)
+
+
+def in_model_explorer(folder: RunFolder, overlays: Sequence[Path]) -> int:
+    """Starts Model Explorer with the run's model and these overlays; returns its exit status when it was stopped."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    program, model = shutil.which("model-explorer", path=beside), Path(folder.spec().model.path)
+    if not program:
+        raise ToolMissing("open Model Explorer", "`model-explorer` was not found", "pip install ai-edge-model-explorer")
+    if not model.is_file():
+        raise Misuse(
+            "open Model Explorer", f"the run's model is not at {model} any more", "put it there, or run it again"
+        )
+    try:
+        return child_process.hand_over([program, f"--node_data_paths={','.join(map(str, overlays))}", model])
+    except KeyboardInterrupt:  # as it asks to be stopped
+        return 0
 
 
 def page_of(name: str) -> Path:
