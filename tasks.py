@@ -187,7 +187,7 @@ def docs(c: Context, out: str = "", open: bool = False) -> None:
 
     Exit status 1: a link leads nowhere, or a page is in no menu (mkdocs.yml).
     """
-    from host_tools.build import site
+    from host_tools.dev import site
 
     print(site.from_arguments(out, open))
 
@@ -253,7 +253,7 @@ def test(
     drivers, and what they found is printed as a matrix: docs/testing.md.
     """
     from host_tools.base import terminal
-    from host_tools.tasks import driver_matrix, repository
+    from host_tools.dev import driver_matrix, repository
 
     if drivers or fresh or results or json:
         asked = driver_matrix.Asked(drivers, slow, only, args, sanitize, fresh, results, json)
@@ -274,7 +274,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
     Exit status 1: one of them found something. Settings: pyproject.toml, .clang-format, .clang-tidy.
     """
     from host_tools.base import terminal
-    from host_tools.tasks import lint
+    from host_tools.dev import lint
 
     outcomes = lint.run(only, fix)
     lint.show(outcomes, terminal.console())
@@ -302,7 +302,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     """
     from host_tools.base import terminal
     from host_tools.base.progress import progress
-    from host_tools.tasks.fuzz import fuzz as fuzzing
+    from host_tools.dev.fuzz import fuzz as fuzzing
 
     with progress(f"fuzz {what}") as show:
         result = fuzzing.run(what, seconds, seed, _file(library), sanitize, show)
@@ -313,7 +313,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
 @task(help={"all": "Also the Python environment; the next start makes a new one."})
 def clean(c: Context, all: bool = False) -> None:
     """Remove what was built. Run folders and fetched models stay."""
-    from host_tools.tasks import repository
+    from host_tools.dev import repository
 
     repository.clean(everything=all)
 
@@ -321,7 +321,7 @@ def clean(c: Context, all: bool = False) -> None:
 @task
 def lock(c: Context) -> None:
     """Regenerate requirements.lock from pyproject.toml (needs the network)."""
-    from host_tools.tasks import repository
+    from host_tools.dev import repository
 
     repository.lock()
 

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 from host_tools.base import cpu_drivers, settings
-from host_tools.build import sanitize
+from host_tools.dev import sanitize
 from host_tools.request import models
 from tests import costly, lean_pocl, more_models, on_driver
 from tests.delegate import REPORTS, UNOPTIMISED, Quadra

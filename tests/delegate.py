@@ -17,7 +17,7 @@ import numpy as np
 
 from host_tools.base import cpu_drivers
 from host_tools.base.settings import ROOT
-from host_tools.build import sanitize
+from host_tools.dev import sanitize
 from host_tools.drivers.driver import Entry
 from tests.judge import mismatch
 

@@ -11,7 +11,7 @@ import pytest
 import tflite
 
 from host_tools.base import child_process, settings
-from host_tools.build import sanitize
+from host_tools.dev import sanitize
 from tests import cpu
 from tests.bad_models import BAD_MODELS, make
 from tests.delegate import TOLERANCE, Quadra, WorkerDied, environment, options

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools.tasks.fuzz import model_fuzzer, option_fuzzer
+from host_tools.dev.fuzz import model_fuzzer, option_fuzzer
 
 CORPUS = Path(__file__).with_name("fuzz_corpus")
 FOLDERS = sorted(path.parent for path in CORPUS.glob("*/case.json"))

@@ -11,7 +11,7 @@ import pytest
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import CommandFailed
-from host_tools.build import sanitize
+from host_tools.dev import sanitize
 from host_tools.drivers import gpus
 from tests import on_driver
 from tests.delegate import Refused, environment

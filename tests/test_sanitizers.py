@@ -9,8 +9,8 @@ import pytest
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.build import bazel, sanitize
-from host_tools.tasks import repository
+from host_tools.build import bazel
+from host_tools.dev import repository, sanitize
 
 _PLANTED = "//tests/native:planted_defects.so"
 _CALL = "import ctypes, sys; getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])(*[%s])"

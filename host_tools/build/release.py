@@ -25,7 +25,7 @@ SUPPORT = settings.ROOT / "docs" / "support"  # which ops of which types run on 
 API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in the wheel
 # Of host_tools: what builds, tests and checks the sources stays in a clone, and so does what runs Android's code here.
 LEFT_OUT = (
-    *("android_on_host", "build", "parity", "virtual_device", "tasks/fuzz", "record/schema_page.py"),
+    *("android_on_host", "build", "dev", "parity", "virtual_device", "record/schema_page.py"),
     *(
         "places/cases_on_device.py",
         "places/on_jvm.py",
@@ -34,7 +34,7 @@ LEFT_OUT = (
         "places/recordings.py",
         "tasks/debian_packages.txt",
     ),
-    *(f"tasks/{name}.py" for name in ("demo", "driver_matrix", "lint", "parity", "repository")),
+    *(f"tasks/{name}.py" for name in ("demo", "parity")),
 )
 _TAKEN = (
     *(f"build/{name}.py" for name in ("__init__", "artifacts", "prebuilt", "size")),

@@ -92,13 +92,13 @@ def _abis(several: bool) -> Choices:
 
 
 def _sanitizers() -> Choices:
-    from host_tools.build import sanitize
+    from host_tools.dev import sanitize
 
     return Choices(tuple(sanitize.RUNTIMES), several=True)
 
 
 def _checks() -> Choices:
-    from host_tools.tasks import lint
+    from host_tools.dev import lint
 
     return Choices(tuple(lint.checks()), several=True)
 
@@ -141,7 +141,7 @@ def _drivers() -> Choices:
 
 
 def _fuzzed() -> Choices:
-    from host_tools.tasks.fuzz import fuzz
+    from host_tools.dev.fuzz import fuzz
 
     return _or_other(fuzz.KINDS)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from host_tools.dev.fuzz import good_folder
 from host_tools.record import run_folder, spec as specs
 from host_tools.record.run_folder import RunFolder
-from host_tools.tasks.fuzz import good_folder
 
 _GOOD = good_folder.FILES
 REPORT = {**_GOOD["verdicts.json"], "backend_notes": []}

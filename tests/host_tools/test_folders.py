@@ -15,10 +15,10 @@ from host_tools.base import settings
 TOOLKIT = settings.ROOT / "host_tools"
 API = settings.ROOT / "quadra_tools"
 STARTER = "host_tools.base.child_process"
-FORKS = "host_tools.tasks.fuzz.folder_fuzzer"  # itself, thousands of times: what it reads with is loaded once
+FORKS = "host_tools.dev.fuzz.folder_fuzzer"  # itself, thousands of times: what it reads with is loaded once
 ANALYSES = ("record", "judge", "show")
 _ROW = re.compile(r"^\| `(\w+)/` \| [^|]+ \| ([^|]*) \|$", re.MULTILINE)
-_MOST_AT_THE_TOP = 19
+_MOST_AT_THE_TOP = 20
 _LONGEST_TASK = 100  # lines of the file of a task that a folder does
 
 

@@ -15,7 +15,8 @@ from cyclonedx.model.bom import Bom
 from host_tools.base import installed, settings
 from host_tools.base.errors import Misuse
 from host_tools.build import prebuilt, release, sbom
-from host_tools.tasks import command_line, repository
+from host_tools.dev import repository
+from host_tools.tasks import command_line
 from tests.host_tools.test_folders import GRAPH, SOURCES, imported, module_of
 
 # Functions for the tasks that only a clone has, beside those that call require_clone.
@@ -136,7 +137,7 @@ def test_the_wheel_says_what_it_is_and_who_made_its_libraries(artifacts, tmp_pat
     assert set(said.get_all("Provides-Extra")) == {"host", "lab"} and said["Name"] == "quadra-tools"
     assert "pip install quadra-tools" in said.get_payload()
     assert made_by == "stand-in NDK\n" and "host_tools/task_list.py" in names
-    assert not [name for name in names if name.startswith(("host_tools/build/bazel", "host_tools/tasks/fuzz", "tests"))]
+    assert not [name for name in names if name.startswith(("host_tools/build/bazel", "host_tools/dev/", "tests"))]
 
 
 def test_a_release_has_checksums_and_says_what_is_missing(artifacts, tmp_path, monkeypatch):

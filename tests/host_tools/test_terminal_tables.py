@@ -26,6 +26,7 @@ from host_tools.base.readable import HANDLER
 from host_tools.base.text_table import Table
 from host_tools.build import apk_check
 from host_tools.debug import model_advice
+from host_tools.dev import driver_matrix, lint
 from host_tools.drivers import driver_table, results
 from host_tools.judge import compare, judged, judged_cases, plan_diff, run_diff
 from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
@@ -57,9 +58,7 @@ from host_tools.tasks import (
     caches,
     devices,
     doctor,
-    driver_matrix,
     drivers,
-    lint,
     list_models,
     overflow as overflow_task,
     parity as parity_task,

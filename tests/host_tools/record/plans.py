@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools.tasks.fuzz import good_folder
+from host_tools.dev.fuzz import good_folder
 
 PRELUDE = "// a prelude\n"
 ADD = """__kernel void add_1(__global const float4* a, __global float4* out, int n, float by) {

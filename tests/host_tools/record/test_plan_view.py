@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from host_tools.base.errors import Misuse
+from host_tools.dev.fuzz import good_folder
 from host_tools.record import flatbuffer_reader, plan_view
 from host_tools.show import plan_table
-from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 
 

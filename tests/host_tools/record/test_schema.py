@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from host_tools.base.errors import Misuse
+from host_tools.dev.fuzz import good_folder
 from host_tools.record import reading, run_folder, schema, schema_page, spec as specs
-from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 from tests.host_tools.record import schema_check
 

@@ -5,12 +5,12 @@ from rich.console import Console
 
 import quadra_tools as q
 from host_tools.base.errors import Misuse
+from host_tools.dev.fuzz import good_folder
 from host_tools.judge import judged
 from host_tools.record import run_folder, schema, sustained
 from host_tools.record.run_folder import RunFolder
 from host_tools.request import from_arguments
 from host_tools.show import report, run_account
-from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 from tests.host_tools.record import schema_check
 from tests.host_tools.show import timelines

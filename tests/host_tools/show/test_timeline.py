@@ -4,9 +4,9 @@ import copy
 
 import pytest
 
+from host_tools.dev.fuzz import good_folder
 from host_tools.record import run_folder
 from host_tools.show import perfetto_trace, timeline
-from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 from tests.host_tools.show import timelines
 

@@ -11,7 +11,8 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import BuildFailed, JudgementFailed, Misuse, QuadraError
-from host_tools.tasks import command_line, repository, task_help
+from host_tools.dev import repository
+from host_tools.tasks import command_line, task_help
 from tests.host_tools import run_folders
 from tests.task_contexts import CONTEXTS
 

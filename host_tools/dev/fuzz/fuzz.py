@@ -16,8 +16,9 @@ from rich.markup import escape
 from host_tools.base import settings
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.build import bazel, sanitize
-from host_tools.tasks.fuzz.finding import Finding, keep
+from host_tools.build import bazel
+from host_tools.dev import sanitize
+from host_tools.dev.fuzz.finding import Finding, keep
 
 KINDS = ("models", "options", "folders", "cache", "reader")
 _KEPT_OF_A_PLACE = 3  # without a sanitizer, different defects may show in the same place
@@ -53,7 +54,7 @@ class _Folders:
     """Damaged run folders, in the same form; their cases need no library, and are small as they come."""
 
     def __init__(self) -> None:
-        from host_tools.tasks.fuzz import folder_fuzzer
+        from host_tools.dev.fuzz import folder_fuzzer
 
         self._folders, self._work = folder_fuzzer, tempfile.TemporaryDirectory(prefix="quadra-fuzz-")
         self.counts: Counter[str] = Counter()
@@ -131,7 +132,7 @@ def _open(kind: str, given: Path | None, sanitizers: str) -> Fuzzer:
 
 
 def _module(kind: str) -> Any:
-    from host_tools.tasks.fuzz import cache_fuzzer, model_fuzzer, option_fuzzer
+    from host_tools.dev.fuzz import cache_fuzzer, model_fuzzer, option_fuzzer
 
     return {"models": model_fuzzer, "options": option_fuzzer, "cache": cache_fuzzer}[kind]
 
@@ -169,7 +170,7 @@ def _run_again(fuzzer: Fuzzer, folder: Path, words: dict[str, Any]) -> Result:
 
 def _read(folder: Path | None, result: Result, given: Path | None, show: Callable[[str], None]) -> Result:
     """libFuzzer makes the cases itself, and stops at its first finding."""
-    from host_tools.tasks.fuzz import reader_fuzzer as reader
+    from host_tools.dev.fuzz import reader_fuzzer as reader
 
     started = time.monotonic()
     if folder:

@@ -7,7 +7,8 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import CommandFailed, Misuse
-from host_tools.build import bazel, clang_tidy, compile_commands
+from host_tools.build import bazel
+from host_tools.dev import clang_tidy, compile_commands
 
 OPS = settings.ROOT / "delegate_native" / "ops"
 FOUND = f"""\

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.base.errors import RunFailed
+from host_tools.dev.fuzz import seeds
+from host_tools.dev.fuzz.finding import Finding
+from host_tools.dev.fuzz.fuzz_process import Answer, Ended, Request
+from host_tools.dev.fuzz.fuzzer import Fuzzer
 from host_tools.record.cache_file import ENDING, HEADER_BYTES, VERDICTS, Parts
-from host_tools.tasks.fuzz import seeds
-from host_tools.tasks.fuzz.finding import Finding
-from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Request
-from host_tools.tasks.fuzz.fuzzer import Fuzzer
 
 _DEADLINE_S = 20.0
 _MODELS = ("vector-graph-chain", "vector-graph-squeeze_excite", "vector-graph-residual")

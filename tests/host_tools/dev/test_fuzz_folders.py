@@ -7,7 +7,7 @@ import time
 import pytest
 
 from host_tools.base import errors
-from host_tools.tasks.fuzz import damage, folder_fuzzer, good_folder
+from host_tools.dev.fuzz import damage, folder_fuzzer, good_folder
 
 _QUICK, _SLOW = 60, 3000
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.base import cpu_drivers
-from host_tools.tasks.fuzz.finding import Finding
-from host_tools.tasks.fuzz.fuzz_process import Process
+from host_tools.dev.fuzz.finding import Finding
+from host_tools.dev.fuzz.fuzz_process import Process
 
 
 class Fuzzer(ABC):

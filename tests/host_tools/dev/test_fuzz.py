@@ -16,10 +16,8 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import RunFailed
-from host_tools.record import cache_file
-from host_tools.request import model_tree
-from host_tools.tasks import command_line, fuzz
-from host_tools.tasks.fuzz import (
+from host_tools.dev import fuzz
+from host_tools.dev.fuzz import (
     cache_fuzzer,
     edits,
     fuzz as task,
@@ -29,9 +27,12 @@ from host_tools.tasks.fuzz import (
     reader_fuzzer,
     seeds,
 )
-from host_tools.tasks.fuzz.edits import Edit
-from host_tools.tasks.fuzz.finding import Finding, minimise
-from host_tools.tasks.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Process, Request
+from host_tools.dev.fuzz.edits import Edit
+from host_tools.dev.fuzz.finding import Finding, minimise
+from host_tools.dev.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Process, Request
+from host_tools.record import cache_file
+from host_tools.request import model_tree
+from host_tools.tasks import command_line
 from tests.model_builder import Model
 from tests.vectors import all_cases
 
@@ -370,9 +371,9 @@ def test_findings_in_run_folders_are_kept_and_run_again(capsys, tmp_path, monkey
         return (SimpleNamespace(name=f"{seed}-{number}-report", number=number) for number in range(4))
 
     monkeypatch.setitem(
-        sys.modules, "host_tools.tasks.fuzz.folder_fuzzer", SimpleNamespace(cases=cases, run_case=run_case)
+        sys.modules, "host_tools.dev.fuzz.folder_fuzzer", SimpleNamespace(cases=cases, run_case=run_case)
     )
-    monkeypatch.setattr(fuzz, "folder_fuzzer", sys.modules["host_tools.tasks.fuzz.folder_fuzzer"], raising=False)
+    monkeypatch.setattr(fuzz, "folder_fuzzer", sys.modules["host_tools.dev.fuzz.folder_fuzzer"], raising=False)
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path))
     status, out, _ = inv(capsys, "folders", "--seed=5")
     assert status == 1 and "4  cases" in out and "3  read, or refused in a sentence" in out

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from host_tools.dev.fuzz import edits, mutations, seeds
+from host_tools.dev.fuzz.edits import Edit
+from host_tools.dev.fuzz.finding import Finding, minimise
+from host_tools.dev.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Request
+from host_tools.dev.fuzz.fuzzer import Fuzzer
 from host_tools.judge import compare
 from host_tools.request import model_tree
 from host_tools.request.from_arguments import TARGETS
 from host_tools.request.model_tree import CannotPack
-from host_tools.tasks.fuzz import edits, mutations, seeds
-from host_tools.tasks.fuzz.edits import Edit
-from host_tools.tasks.fuzz.finding import Finding, minimise
-from host_tools.tasks.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Request
-from host_tools.tasks.fuzz.fuzzer import Fuzzer
 
 _ALONE_S, _WITH_S = 5.0, 20.0  # what a run may take
 _TOLERANCE, _LIMIT = 1e-4, 1e-2  # of an output's range

@@ -15,7 +15,8 @@ from host_tools.base import child_process, settings
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.progress import progress
 from host_tools.base.text_table import Table, number, text, word
-from host_tools.build import clang_tidy, java, maven
+from host_tools.build import java, maven
+from host_tools.dev import clang_tidy
 
 _DEADLINE_S = 900.0
 _FOLDERS = ("android_app", "delegate_native", "host_tools", "tests")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from ai_edge_litert import schema_py_generated as schema
 
-from host_tools.tasks.fuzz.edits import Edit, Key, at, children
+from host_tools.dev.fuzz.edits import Edit, Key, at, children
 
 _INT32 = [0, 1, -1, 2, 3, 7, 17, 64, 255, 4096, 65536, 1 << 20, (1 << 30) + 1, (1 << 31) - 1, -(1 << 31)]
 _FLOATS = [0.0, -1.0, 1e-38, 1e38, float("inf"), float("-inf"), float("nan"), 0.5]

@@ -1,4 +1,4 @@
-"""Runs models for host_tools/tasks/fuzz/fuzz_process.py in a process that may crash or hang: requests come in on stdin, answers go
+"""Runs models for host_tools/dev/fuzz/fuzz_process.py in a process that may crash or hang: requests come in on stdin, answers go
 out on the descriptor that is named, pickled. What it is at, and what libraries print, goes to the log."""
 
 import ctypes
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
 
-from host_tools.tasks.fuzz.fuzz_process import Answer, Request
+from host_tools.dev.fuzz.fuzz_process import Answer, Request
 
 _MOST_BYTES = 1 << 28  # total of all tensors
 _NUDGE = 1e-6  # of an input: what it moves tells how far rounding may move an output

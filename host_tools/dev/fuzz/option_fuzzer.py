@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from host_tools.dev.fuzz import model_fuzzer, seeds
+from host_tools.dev.fuzz.finding import Finding, minimise
+from host_tools.dev.fuzz.fuzz_process import Answer, Ended, Request
+from host_tools.dev.fuzz.fuzzer import Fuzzer
 from host_tools.request.from_arguments import TARGETS
-from host_tools.tasks.fuzz import model_fuzzer, seeds
-from host_tools.tasks.fuzz.finding import Finding, minimise
-from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Request
-from host_tools.tasks.fuzz.fuzzer import Fuzzer
 
 _TRIES = 60
 _DEADLINE_S = 20.0

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from host_tools.tasks.fuzz import damage, good_folder
-from host_tools.tasks.fuzz.finding import Finding
+from host_tools.dev.fuzz import damage, good_folder
+from host_tools.dev.fuzz.finding import Finding
 
 _DEADLINE_S = 20.0  # of one reader; the slowest takes a tenth of a second when nothing is damaged
 _MEMORY_BYTES = 8 << 30  # of its address space
@@ -170,8 +170,8 @@ def _task(name: str, *words: Any) -> Callable[[], Callable[[Path], Any]]:
         import tasks
         from host_tools.judge import compare, judged  # noqa: F401
         from host_tools.record import plan_view, profile  # noqa: F401
-        from host_tools.show import perfetto_trace, run_pages  # noqa: F401
-        from host_tools.tasks import run as run_task  # noqa: F401
+        from host_tools.run import model_runs  # noqa: F401
+        from host_tools.show import perfetto_trace, run_account, run_document, run_pages  # noqa: F401
 
         return lambda folder: getattr(tasks, name).body(None, str(folder), *words)
 
@@ -253,7 +253,8 @@ def _checked() -> Callable[[Path], Any]:
 
 def _plan() -> Callable[[Path], Any]:
     import tasks
-    from host_tools.tasks import plans  # noqa: F401  # which the task imports
+    from host_tools.places import on_host  # noqa: F401  # which the task imports
+    from host_tools.show import memory_map, plan_diff_table, plan_table  # noqa: F401
 
     return lambda folder: tasks.plan.body(None, ["show", str(folder)])
 

@@ -6,8 +6,8 @@ import pytest
 
 from host_tools.base import child_process
 from host_tools.base.errors import CommandFailed, FetchFailed, Misuse
-from host_tools.build import bazel, ndk, sanitize
-from host_tools.tasks import repository
+from host_tools.build import bazel, ndk
+from host_tools.dev import repository, sanitize
 from tests import conftest
 
 

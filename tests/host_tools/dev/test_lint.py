@@ -6,7 +6,7 @@ import pytest
 
 from host_tools.base import settings, terminal
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.tasks import lint
+from host_tools.dev import lint
 
 # A file with a defect, by the check that finds it.
 PLANTED = {

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from host_tools.base import child_process, settings
-from host_tools.build import sanitize
+from host_tools.dev import sanitize
 
 KERNELS = "BUILTIN_REF"  # of the CPU, for what the delegate leaves to it: the same in both
 INTERPRETER = "the interpreter itself"  # where a report is from that has nothing of Quadra in it
@@ -122,7 +122,7 @@ class Process:
         if self._child:
             return
         ours, theirs = os.pipe()
-        argv = [sys.executable, "-P", "-m", "host_tools.tasks.fuzz.fuzz_worker", theirs]
+        argv = [sys.executable, "-P", "-m", "host_tools.dev.fuzz.fuzz_worker", theirs]
         env = {**self._env, "PYTHONPATH": str(settings.ROOT)}
         self._child = child_process.start_piped(argv, env=env, pass_fds=[theirs], cwd=self._folder)
         os.close(theirs)

@@ -14,8 +14,8 @@ from pathlib import Path
 from host_tools.base import child_process, settings
 from host_tools.base.errors import RunFailed, ToolMissing
 from host_tools.build.stand_in.assemble import LLVM
-from host_tools.tasks.fuzz import cache_fuzzer, seeds
-from host_tools.tasks.fuzz.finding import Finding
+from host_tools.dev.fuzz import cache_fuzzer, seeds
+from host_tools.dev.fuzz.finding import Finding
 
 FILE = "cached.quadra"  # of a finding that is kept
 _TARGET = "tests/native/cache_file_fuzz.cc"

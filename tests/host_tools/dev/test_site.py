@@ -8,7 +8,7 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.build import site
+from host_tools.dev import site
 from tests.host_tools.test_pages import PAGES
 
 _FETCHED = re.compile(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import CommandFailed, Misuse, ToolMissing
-from host_tools.build import compile_commands
+from host_tools.dev import compile_commands
 
 NATIVE = settings.ROOT / "delegate_native"
 _COMMANDS = settings.ROOT / ".cache" / "clang"

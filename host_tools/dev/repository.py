@@ -15,7 +15,8 @@ from pathlib import Path
 from host_tools.base import android, child_process, settings
 from host_tools.base.errors import CommandFailed, FetchFailed, JudgementFailed, Misuse
 from host_tools.base.progress import progress
-from host_tools.build import bazel, ndk, sanitize
+from host_tools.build import bazel, ndk
+from host_tools.dev import sanitize
 
 _LOCK_HEAD = "# Every Python package of .venv, at one version. To change: edit pyproject.toml, then `./inv lock`.\n"
 # What runs with a sanitized delegate: the tests whose functions take it (a fixture), and the instrument's own. Threads are

@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.dev import driver_matrix
+from host_tools.dev.driver_matrix import Asked
 from host_tools.drivers import driver_table, results
 from host_tools.drivers.results import Case, Origin, Record, Session
-from host_tools.tasks import driver_matrix
-from host_tools.tasks.driver_matrix import Asked
 
 VECTOR = "tests/test_vectors.py::test_vector_is_right_on_gpu[sin-gles-own]"
 MODEL = "tests/test_driver_models.py::test_model_is_right[net-gles-own-f16]"
