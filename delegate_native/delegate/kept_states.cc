@@ -234,6 +234,15 @@ Status KeptStates::Share(TfLiteContext* context, const ModelNodes& model,
       place.partition->kept.push_back(place.port);
     }
   }
+  for (const auto& partition : partitions) {
+    const Session* const session = partition->session.get();
+    if (partition->kept.empty() || !session) continue;
+    PortObjects objects;
+    objects.inputs.resize(session->inputs().size());
+    objects.outputs.resize(session->outputs().size());
+    QUADRA_RETURN_IF_ERROR(FindKept(*session, partition->kept, &objects));
+    QUADRA_RETURN_IF_ERROR(partition->session->Place(objects));
+  }
   return Status();
 }
 

@@ -166,6 +166,12 @@ Status Session::Bind(Inference* inference) {
   return executable_->Bind(objects);
 }
 
+Status Session::Place(const PortObjects& objects) {
+  if (!executable_) return Status();
+  Inference inference = {{}, {}, objects, nullptr, false, RunTimes()};
+  return Bind(&inference);
+}
+
 // One after the other; each says itself whether the options ask for it.
 const Session::RunStep Session::kRunSteps[] = {
     &Session::LoadAgain, &Session::CollectSave, &Session::Bind,

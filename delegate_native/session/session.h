@@ -76,6 +76,8 @@ class Session {
   // `events`: null: none.
   Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                 const PortObjects& objects = {}, Events* events = nullptr);
+  // The objects take their places before the first inference: memory of the plan's own goes.
+  Status Place(const PortObjects& objects);
   // Until all inferences that go on have ended, or the deadline of the last one.
   Status Wait();
   // In the last inference; see Executable.

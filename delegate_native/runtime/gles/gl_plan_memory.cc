@@ -82,6 +82,7 @@ Status GlPlanMemory::MakeImage(const fb::Buffer& buffer, GLuint* made) {
 
 Status GlPlanMemory::Make(const PlanWeights& weights) {
   ports_ = PortsOf(plan_);
+  emptied_.resize(Count(plan_.buffers()));
   for (unsigned i = 0; i < plan_.buffers()->size(); ++i) {
     const fb::Buffer& buffer = *plan_.buffers()->Get(i);
     buffers_.push_back(0);
@@ -168,7 +169,7 @@ Status GlPlanMemory::Write(const std::vector<const void*>& inputs) {
 
 Status GlPlanMemory::Read(const PlanPort& port, void* to) {
   if (port.bytes == 0 || port.bound) return Status();
-  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, buffers_[port.buffer]);
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, Resolve(buffers_[port.buffer]));
   const void* from =
       gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, static_cast<GLintptr>(port.offset),
                          static_cast<GLsizeiptr>(port.bytes), GL_MAP_READ_BIT);
@@ -207,12 +208,31 @@ GLuint GlPlanMemory::Resolve(GLuint own) const {
   return resolved;
 }
 
+// A buffer that an object takes the place of needs no memory: states of a decoder are as large as
+// its weights, and each signature would have its own beside them. It keeps its name.
+Status GlPlanMemory::SetStore(const PlanPort& port, bool is_there) {
+  if (!port.is_own || emptied_[port.buffer] != is_there) return Status();
+  const fb::Buffer& buffer = *plan_.buffers()->Get(port.buffer);
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, buffers_[port.buffer]);
+  gl_.BufferData(GL_SHADER_STORAGE_BUFFER,
+                 is_there ? static_cast<GLsizeiptr>(buffer.bytes()) : sizeof(int32_t), nullptr,
+                 GL_DYNAMIC_COPY);
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "make an input's or an output's buffer again"));
+  emptied_[port.buffer] = !is_there;
+  return Status();
+}
+
 Status GlPlanMemory::Bind(const PortObjects& objects) {
   Status status = BindObjects(
       objects, [this](void* object, size_t* bytes) { return Measure(NameOf(object), bytes); },
       &ports_);
   has_bound_ = false;
-  ports_.ForEach([&](const PlanPort& port) { has_bound_ |= port.bound != nullptr; });
+  ports_.ForEach([&](const PlanPort& port) {
+    has_bound_ |= port.bound != nullptr;
+    if (port.state >= 0) return;  // the output's
+    Status set = SetStore(port, !port.bound);
+    if (status.ok()) status = std::move(set);
+  });
   // Another buffer may have the name of the last one.
   for (const Texels& texels : texels_) {
     const fb::Region& region = *plan_.regions()->Get(static_cast<unsigned>(texels.region));

@@ -68,6 +68,7 @@ class GlPlanMemory {
   Status BringState(const void* from, PlanPort* port);
   Status Read(const PlanPort& port, void* to);
   Status Measure(GLuint buffer, size_t* bytes) const;
+  Status SetStore(const PlanPort& port, bool is_there);
 
   const GlApi& gl_;
   const fb::Plan& plan_;
@@ -75,6 +76,7 @@ class GlPlanMemory {
   std::vector<std::shared_ptr<GlWeights>> weights_;  // likewise: those that other plans may have
   std::vector<Texels> texels_;
   Ports<PlanPort> ports_;
+  std::vector<bool> emptied_;  // parallel to plan.buffers: an object is in its place
   bool has_bound_ = false;
 };
 

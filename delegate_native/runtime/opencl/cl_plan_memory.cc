@@ -262,8 +262,8 @@ Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
 
 Status ClPlanMemory::Read(unsigned buffer, size_t offset, size_t bytes, cl_command_queue queue,
                           cl_bool waits, void* to) const {
-  const cl_int code =
-      cl_.EnqueueReadBuffer(queue, At(buffer), waits, offset, bytes, to, 0, nullptr, nullptr);
+  const cl_int code = cl_.EnqueueReadBuffer(queue, callers_[buffer] ? callers_[buffer] : At(buffer),
+                                            waits, offset, bytes, to, 0, nullptr, nullptr);
   return code == CL_SUCCESS ? Status() : context_.Failed("read an output", code);
 }
 
@@ -278,6 +278,24 @@ Status ClPlanMemory::Read(const std::vector<void*>& outputs, cl_command_queue qu
 
 Status ClPlanMemory::ReadNow(const fb::Tensor& from, cl_command_queue queue, void* to) const {
   return Read(static_cast<unsigned>(from.buffer()), 0, from.bytes(), queue, CL_TRUE, to);
+}
+
+// A buffer that an object takes the place of goes: states of a decoder are as large as its weights,
+// and each signature would have its own beside them.
+Status ClPlanMemory::Replace(const PlanPort& port, cl_mem memory) {
+  const unsigned i = port.buffer;
+  const fb::Buffer& buffer = *plan_.buffers()->Get(i);
+  if (!memory && !At(i)) QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, nullptr, &buffers_[i]));
+  QUADRA_RETURN_IF_ERROR(SetBuffer(i, memory));
+  if (memory && !HasParts(i)) buffers_[i] = Memory();
+  return Status();
+}
+
+bool ClPlanMemory::HasParts(unsigned buffer) const {
+  for (unsigned i = 0; i < parts_.size(); ++i) {
+    if (parts_[i] && plan_.regions()->Get(i)->buffer() == static_cast<int>(buffer)) return true;
+  }
+  return false;
 }
 
 Status ClPlanMemory::Measure(cl_mem memory, size_t* bytes) const {
@@ -303,7 +321,7 @@ Status ClPlanMemory::Bind(const PortObjects& objects) {
     const bool is_new = std::find(external_.begin(), external_.end(), memory) == external_.end();
     if (memory && is_new && IsExternal(memory)) external_.push_back(memory);
     if (port.state >= 0 || (!memory && !callers_[port.buffer])) return;
-    Status set = SetBuffer(port.buffer, memory);
+    Status set = Replace(port, memory);
     if (status.ok()) status = std::move(set);
   });
   if (host_ && !objects.any()) host_->UnwrapAll();

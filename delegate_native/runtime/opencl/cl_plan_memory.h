@@ -71,6 +71,8 @@ class ClPlanMemory {
   bool IsPorts(unsigned buffer) const;
   Status WrapHostMemory(PlanPort* port, void* callers);
   Status SetBuffer(unsigned buffer, cl_mem memory);
+  Status Replace(const PlanPort& port, cl_mem memory);
+  bool HasParts(unsigned buffer) const;
   Status Measure(cl_mem memory, size_t* bytes) const;
   bool IsExternal(cl_mem memory) const;
   Status Exchange(ClContext::Exchange function, cl_command_queue queue, const char* tried);
