@@ -853,19 +853,19 @@ def demo(c: Context, loop: bool = False) -> None:
     help={
         "models": "Models to measure, by name or path: `inv bench A B` (default: those that `inv models --fetch` fetches and"
         " that are here, if they run wholly on the delegate).",
-        "on": "host: beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
-        " stock GPU delegate, at 1 thread (default: host).",
-        "backend": "The GPU API (default: opencl; with --on jvm or --lab those of the peers).",
-        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10, with --lab 20).",
+        "on": "host: beside XNNPACK at 1 and 2 threads. jvm, or a device (a serial or name, virtual, any): in Android's TFLite"
+        " runtime, beside XNNPACK and TFLite's stock GPU delegate, at 1 thread (default: host).",
+        "backend": "The GPU API (default: opencl; with --on jvm, a device or --lab those of the peers).",
+        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10, on devices 20).",
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this (default: no limit)."
         " With both backends, OpenCL's counts. On a busy machine, too: the error says so.",
         "limit_shipped": "Fail (status 1) if the mean of the ratios to TFLite's stock GPU delegate exceeds this (default: no limit)."
-        " With --on jvm or --lab.",
+        " With --on jvm, a device or --lab.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": HELP["library"],
         "api": "On the host: the interpreter, LiteRT's CompiledModel, or both side by side (default: interpreter).",
-        "peer": "Only these, separated by commas: on the host xnnpack, litert-gpu (LiteRT's own GPU accelerator), with --on jvm or --lab"
-        " xnnpack and the shipped ones (TFLite's stock GPU delegate) (default: xnnpack; with --on jvm or --lab all).",
+        "peer": "Only these, separated by commas: on the host xnnpack, litert-gpu (LiteRT's own GPU accelerator), with --on jvm, a device"
+        " or --lab xnnpack and the shipped ones (TFLite's stock GPU delegate) (default: xnnpack; not on the host all).",
         "twins": "Make the float twin of each quantised model that has none here, and measure it, too: the same nodes, with the floats"
         " that its integers stand for.",
         "defaults": "Also measure each side in the precision that is its default: Quadra's is float32, that of TFLite's stock GPU"
@@ -896,7 +896,7 @@ def bench(
     """Measure models beside XNNPACK and TFLite's stock GPU delegate: speed, memory, start-up; as table, JSON and page.
 
     Every model runs in its own processes; on the CPU, the GPU driver gets as many threads as XNNPACK.
-    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm or --lab, another runtime's failure is a finding.
+    Status 1: an output is wrong, a model failed, or a limit was exceeded. Not on the host, another runtime's failure is a finding.
     """
     from host_tools.base import terminal
     from host_tools.measure import bench_request

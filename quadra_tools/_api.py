@@ -154,7 +154,7 @@ def support(
 
 def bench(
     *models: File,
-    on: Literal["host", "jvm"] = "host",
+    on: str = "host",
     backend: Literal["", "opencl", "gles", "both"] = "",
     peers: Sequence[str] = (),
     api: Literal["interpreter", "compiled", "both"] = "interpreter",
@@ -164,7 +164,8 @@ def bench(
 ) -> Bench:
     """Measures models beside other runtimes: inferences, starts and memory. It takes minutes, and wants a quiet machine.
 
-    models: paths or names; none: those of `quadra models` that are here. backend, peers, runs: empty or 0: as the task has it.
+    models: paths or names; none: those of `quadra models` that are here. on: host, jvm, virtual, any, or a device's serial: one
+    place. backend, peers, runs: empty or 0: as the task has it, on a device XNNPACK and TFLite's stock GPU delegate, 20 runs.
     A model that fails is a row with its reason, and raises nothing.
     """
     from host_tools.judge import bench_figures

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
-from host_tools.record import headline, peer_names, printed, schema, times, verdicts
+from host_tools.record import device_condition, headline, peer_names, printed, schema, times, verdicts
 from host_tools.record.headline import Clock, Headline, Ratios
 from host_tools.record.peer_names import LITERT, XNNPACK
 from host_tools.record.printed import BenchDocument
@@ -66,7 +66,9 @@ class Row:
     error: str = ""  # why there are no figures
     device: str = ""  # the GPU
     defaults: bool = False  # peers in the precision that is their default
-    ran_on: str = ""  # the device of a lab
+    ran_on: str = ""  # the device
+    who: str = ""  # the device in words, with its Android
+    heat: str = ""  # of a device while it was measured
     on_cpu: bool = False  # the GPU is a CPU: its work is processor time
     shapes: str = ""  # in which its inputs ran whose sizes are free
     unsure: bool = False  # the error is as far as rounding moves the output, and more than the usual limit
@@ -176,7 +178,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a bench is to measure. place: host, jvm, or device: those of a lab."""
+    """What a bench is to measure. place: host, jvm, or device: the one of `device`, or those of a lab."""
 
     models: tuple[str, ...]
     backends: tuple[str, ...]
@@ -189,6 +191,11 @@ class Asked:
     limit_shipped: float = 0.0  # of the mean over the stock delegate, on each
     sizes: tuple[str, ...] = ()  # of inputs whose sizes are free: NAME=1x64x48x3
     defaults: bool = False  # also each side in the precision that is its default
+    device: str = ""  # the name of the one that --on gives; before it is chosen, the word that says which
+
+    @property
+    def in_lab(self) -> bool:
+        return self.place == "device" and not self.device
 
     @property
     def kinds(self) -> list[Kind]:
@@ -232,7 +239,7 @@ class Bench:
     @property
     def devices(self) -> dict[str, str]:
         """The GPU that ran with one thread, by backend; in a lab by device and backend."""
-        if self.asked.place == "device":
+        if self.asked.in_lab:
             return {f"{row.ran_on}, {verdicts.APIS[row.backend]}": row.device for row in self.rows if row.device}
         return {b: next((r.device for r in self.of(b) if r.device), "none") for b in self.backends}
 
@@ -363,6 +370,9 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
         f"{name} {'×'.join(map(str, ran[name]))}" for name in (model.free_sizes if model else ()) if name in ran
     )
     row.device, row.on_cpu = report.device, headline.computes_on_cpu(value)
+    environment = judged.folder.optional(schema.Environment)
+    if environment and environment.device.serial:
+        row.who, row.heat = device_condition.label(environment.device), device_condition.heat(environment.thermal)
     ours = Runner(
         nodes_taken=report.gpu, nodes=report.gpu + report.cpu, right=judged.ok, relative_error=judged.largest_error
     )
@@ -437,7 +447,7 @@ def fail_if_wrong(result: Bench) -> None:
     the machine was busy. A peer that fails is a finding.
     """
     if result.wrong:
-        where = {"jvm": " --on jvm", "device": " --on SERIAL"}.get(result.asked.place, "")
+        where = {"jvm": " --on jvm", "device": f" --on {result.asked.device or 'SERIAL'}"}.get(result.asked.place, "")
         did = f"wrong or failed: {', '.join(result.wrong)}"
         raise JudgementFailed("bench", did, f"`./inv run MODEL{where}` shows one of them closely")
     limits = [(result.backends[0], XNNPACK, result.asked.limit)]

@@ -55,8 +55,8 @@ class Words:
 def asked(words: Words) -> tuple[Asked, list[str]]:
     """What the words ask for, and those of MODELS that are left out because they are not here.
 
-    on: host or jvm; none means that of the bench to resume, else host. peer: names with a comma between them; none means
-    XNNPACK on the host, elsewhere all. api: a word of APIS, on the host; none means the interpreter. models: those of the
+    on: host, jvm or a device; none means that of the bench to resume, else host. peer: names with a comma between them; none
+    means XNNPACK on the host, elsewhere all. api: a word of APIS, on the host; none means the interpreter. models: those of the
     catalogue are fetched; none means MODELS, as far as they are here. A quantised model brings its float twin, if
     that is here; with `twins` one is made where it is not. backend: none means OpenCL on the host, elsewhere those of the peers.
     """
@@ -66,7 +66,8 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
         path = models.find(model).path
         if signature:
             signatures.entry(path.read_bytes(), signature)
-    place = _place(words)
+    earlier = _Earlier.of(words.resume)
+    place, device = _place(words, earlier), "" if words.lab else words.on or earlier.device
     on_host = place == "host"
     apis = _one_of("--api", words.api or "interpreter", APIS)
     if not on_host and apis != ("interpreter",):
@@ -76,12 +77,14 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
         )
     if on_host and words.limit_shipped:
         came_back = "TFLite's stock GPU delegate runs in Android's runtime only"
-        raise Misuse("bench with --limit-shipped on this machine", came_back, "add --on jvm")
+        raise Misuse("bench with --limit-shipped on this machine", came_back, "add --on jvm, or a device's serial")
     peers, backends = (_on_host if on_host else _in_app)(words.peer, words.backend)
     if words.defaults and set(peers) == {peer_names.XNNPACK}:
         came_back = "XNNPACK computes in float32 by default, as Quadra does: it would be the same row"
         do_next = "add --peer litert-gpu" if on_host else "name a GPU delegate with --peer"
-        raise Misuse("bench with --defaults", came_back, f"{do_next}{', or --on jvm' if on_host else ''}")
+        raise Misuse(
+            "bench with --defaults", came_back, f"{do_next}{', or add --on jvm or a device' if on_host else ''}"
+        )
     absent = [] if names else [name for name in MODELS if not models.is_here(name)]
     if len(absent) == len(MODELS):
         models.require(MODELS, "bench")
@@ -95,7 +98,7 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     found = tuple(one for name in found for one in from_arguments.each_signature(name))
     repetitions, threads = words.repetitions or _REPETITIONS[place], _THREADS[place]
     from_arguments.sizes_of_each(found, words.sizes)
-    more = (words.limit, words.limit_shipped, words.sizes, words.defaults)
+    more = (words.limit, words.limit_shipped, words.sizes, words.defaults, device if place == "device" else "")
     return Asked(found, backends, peers, repetitions, place, threads, apis, *more), absent
 
 
@@ -109,25 +112,35 @@ def _one_of(option: str, word: str, known: dict[str, tuple[str, ...]]) -> tuple[
     return known[word]
 
 
-def _place(words: Words) -> str:
-    if words.on not in ("", "host", "jvm"):
-        do_next = "add --lab for devices; or `./inv regress --on` measures on them"
-        raise Misuse(f"bench with --on {words.on}", "a bench runs on host, on jvm, or in a lab", do_next)
-    known = _place_of(words.resume) if words.resume else ""
-    tried = f"go on with the bench {words.resume}"
-    if known == "device" and not words.lab:
+def _place(words: Words, earlier: "_Earlier") -> str:
+    if words.lab and words.on:
+        raise Misuse("run with --lab and --on", "the lab says which devices there are", "omit one")
+    known, tried = earlier.place, f"go on with the bench {words.resume}"
+    if known == "device" and not (words.lab or words.on or earlier.device):
         raise Misuse(tried, "it ran in a lab", "add --lab and its address")
     usual = known or ("jvm" if words.resume else "host")  # nothing was written yet: on the JVM runs take long
-    place = words.on or ("device" if words.lab else usual)
-    if known and place != known:
-        raise Misuse(tried, f"it ran on {known}", f"omit {'--lab' if words.lab else '--on'}, or --resume")
+    on = words.on if words.on in ("", "host", "jvm") else "device"
+    place = on or ("device" if words.lab else usual)
+    in_lab = known == "device" and not earlier.device
+    if known and (place != known or (place == "device" and in_lab != bool(words.lab))):
+        where = "in a lab" if in_lab else f"on {earlier.device or known}"
+        raise Misuse(tried, f"it ran {where}", f"omit {'--lab' if words.lab else '--on'}, or --resume")
     return place
+
+
+def check_device(resume: str, name: str) -> None:
+    """Misuse where the bench to resume ran on another device than that of this name: figures of two are not compared."""
+    known = _Earlier.of(resume).device
+    if known and known != name:
+        raise Misuse(
+            f"go on with the bench {resume}", f"it ran on {known}, and this is {name}", "omit --on, or --resume"
+        )
 
 
 def _on_host(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(peers, backends); no peer means XNNPACK, no backend OpenCL."""
     known = (peer_names.XNNPACK, peer_names.LITERT)
-    return _peers(beside or peer_names.XNNPACK, known, "add --on jvm for the others"), backends_of(backend or "opencl")
+    return _peers(beside or peer_names.XNNPACK, known, "add --on for the others"), backends_of(backend or "opencl")
 
 
 def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -142,6 +155,9 @@ def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]
 def _peers(beside: str, known: tuple[str, ...], do_next: str) -> tuple[str, ...]:
     wanted = peer_names.parse(beside)
     for name in wanted:
+        if name == peer_names.LITERT and name not in known:
+            came_back = "LiteRT's GPU accelerator is measured as its Python wheel has it, on this machine only"
+            raise Misuse(f"bench beside {name}", came_back, f"omit --on, or choose from {', '.join(known)}")
         if name not in known:
             raise Misuse("read --peer", f"{name!r} is not one of {', '.join(known)}", do_next)
     return wanted
@@ -152,11 +168,21 @@ def folder_of(name: str) -> Path:
     return resumed_folder.of(name, "the bench", "bench")
 
 
-def _place_of(resume: str) -> str:
-    """Where the bench to resume ran; empty where its folder does not say."""
-    try:
-        document = json.loads((folder_of(resume) / printed.BenchDocument.FILE).read_text(encoding="utf-8"))
-        place = document["place"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return str(place) if place in ("host", "jvm", "device") else ""
+@dataclass(frozen=True)
+class _Earlier:
+    """Where the bench to resume ran: words of its bench.json; empty where it does not say. device: that of --on."""
+
+    place: str = ""
+    device: str = ""
+
+    @classmethod
+    def of(cls, resume: str) -> "_Earlier":
+        if not resume:
+            return cls()
+        try:
+            document = json.loads((folder_of(resume) / printed.BenchDocument.FILE).read_text(encoding="utf-8"))
+            place, device = document["place"], document.get("device", "")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls()
+        known = place in ("host", "jvm", "device")
+        return cls(str(place), device if place == "device" and isinstance(device, str) else "") if known else cls()

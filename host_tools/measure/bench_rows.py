@@ -110,7 +110,7 @@ class RowMaker:
         return self.folder / "kept"
 
     def empty(self, name: str, kind: Kind, device: str, error: str = "") -> Row:
-        """A row without figures yet. device: of a lab; empty: there is no other."""
+        """A row without figures yet. device: its name; empty where it is no device."""
         backend, api, defaults = kind
         twin = from_arguments.float_twin(name)
         made = from_arguments.label(twin) if twin else ""
@@ -169,6 +169,7 @@ class RowMaker:
     def _measure(self, row: Row, threads: int, spec: RunSpec, show: Show, place: Place | None) -> None:
         """Takes the figures of a finished run; where there is none, or it cannot be judged, those of a new one."""
         try:
+            spec = place.aim(spec) if place else spec
             found = self.finished.run(spec)
             if found:
                 try:
@@ -177,7 +178,7 @@ class RowMaker:
                     if place is None:
                         raise
             assert place, "the caller looked for it"
-            _take(row, threads, place.run(place.aim(spec), show, self.folder))
+            _take(row, threads, place.run(spec, show, self.folder))
         finally:
             shutil.rmtree(self.kept, ignore_errors=True)
 
@@ -275,7 +276,7 @@ class Lane(device_lanes.Lane[Family]):
     ) -> None:
         super().__init__(place, deal)
         self.maker, self.figures, self.show = maker, figures, show
-        self.device = place.name if in_lab else ""
+        self.device, self.in_lab = place.name if maker.asked.place == "device" else "", in_lab
         self.started, self.done = time.monotonic(), 0
 
     def run(self, cells: Sequence[Family]) -> None:
@@ -304,7 +305,7 @@ class Lane(device_lanes.Lane[Family]):
         """How long the rest takes if it goes on like this; of a lab nobody knows who does what."""
         asked = self.maker.asked
         left = len(asked.models) * len(asked.kinds) - self.done
-        if self.device or not self.done:
+        if self.in_lab or not self.done:
             return ""
         return f" ({math.ceil((time.monotonic() - self.started) / self.done * left / 60)} min left)"
 

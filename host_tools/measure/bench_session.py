@@ -1,5 +1,5 @@
-"""`inv bench`: Quadra beside XNNPACK on this machine, with one and two threads; or, in Android's runtime (--on jvm, or on
-the devices of a lab), beside XNNPACK and TFLite's stock GPU delegate, all in one process, with one thread.
+"""`inv bench`: Quadra beside XNNPACK on this machine, with one and two threads; or, in Android's runtime (--on jvm, on a
+device, or on those of a lab), beside XNNPACK and TFLite's stock GPU delegate, all in one process, with one thread.
 
 Every model and backend leaves a run folder, from which all figures are taken: an interrupted bench is resumed with
 those that it has.
@@ -9,10 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from host_tools.base import interrupt, settings
+from host_tools.base.errors import Misuse
 from host_tools.base.progress import progress
 from host_tools.base.units import counted
 from host_tools.judge.bench_figures import Asked, Bench
@@ -62,7 +64,15 @@ def _places(
     """The devices of a lab and whether one of them is there, or the one place."""
     if words.lab:
         return lab_places.of(words.lab, words.on, library, _say)
-    return nullcontext((where.parse(wanted.place, library), None))
+    places = where.parse(wanted.device or wanted.place, library)
+    if len(places) > 1:
+        named, each = ", ".join(place.name for place in places), "`./inv regress --on` measures on several"
+        raise Misuse(
+            f"bench with --on {wanted.device}", f"this is {counted(len(places), 'place')}: {named}", f"name one; {each}"
+        )
+    if wanted.device:
+        bench_request.check_device(words.resume, places[0].name)
+    return nullcontext((places, None))
 
 
 def measure(
@@ -77,6 +87,8 @@ def measure(
     an interrupted one is not lost. resume: the folder of such a bench, by name or path: its complete runs with these
     libraries are taken. there: the places are devices of a lab, of which each model gets one; it says whether one is there.
     """
+    if asked.device:
+        asked = replace(asked, device=places[0].name)
     failed = some_ready(places, asked.peers)
     places = [place for place in places if place.name not in failed]
     folder = bench_request.folder_of(resume) if resume else _new_folder(asked.models)

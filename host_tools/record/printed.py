@@ -160,7 +160,9 @@ class BenchRow(Part, kw_only=True):
     defaults: Annotated[
         bool, Is("each side in the precision that is its default: Quadra in float32, the others as they choose")
     ] = False
-    ran_on: Annotated[Text, Is("the device of a lab")] = ""
+    ran_on: Annotated[Text, Is("the device")] = ""
+    who: Annotated[Text, Is("the device in words, with its Android")] = ""
+    heat: Annotated[Text, Is("of the device while it was measured: thermal status, degrees")] = ""
     on_cpu: Annotated[bool, Is("the GPU is a CPU")] = False
     unsure: Annotated[bool, Is("the error is above the usual limit, and as large as rounding makes it")] = False
     runs: Annotated[Texts, Is("names of its run folders")] = []
@@ -200,7 +202,8 @@ class BenchDocument(File, kw_only=True):
     schema_version: Annotated[int, Is("4")] = 4
     exit_status: Annotated[Count, Is("of the task; in the file always 0")] = 0
     error: Annotated[Failure | None, Is("what gave it")] = None
-    place: Annotated[Text, Is("`host`, `jvm`, or `device`: those of a lab")] = ""
+    place: Annotated[Text, Is("`host`, `jvm`, or `device`: that of `--on`, or those of a lab")] = ""
+    device: Annotated[Text, Is("the device of `--on`")] = ""
     models: Texts = []
     backends: Texts = []
     apis: Texts = []

@@ -36,7 +36,7 @@ def inference(bench: Bench) -> list[Column]:
     """One inference: Quadra, XNNPACK, the stock delegate. ms are medians at one thread, ratios Quadra's time relative to
     theirs; both by the headline's clock."""
     columns = [
-        *([Column("device", lambda row: Cell(row.ran_on or "–"))] if any(row.ran_on for row in bench.rows) else []),
+        *([Column("device", lambda row: Cell(row.ran_on or "–"))] if bench.asked.in_lab else []),
         Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA)), 4),
         Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
         Column("Quadra ms", lambda row: _steady_ms(row, QUADRA)),
@@ -63,7 +63,7 @@ def starts(bench: Bench) -> list[Column]:
     if not bench.on_host:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
         found += _ranked(3, [_start("stock", "", WARM), _ratio("ratio", "", WARM)]) if shipped else []
-        on_jvm = bench.asked.place == "jvm"  # a device of a lab makes no second starts
+        on_jvm = bench.asked.place == "jvm"  # a device makes no second starts
         found += [_start("second", QUADRA, SECOND)] if on_jvm else []
         if on_jvm and shipped:
             stock = Column("stock", lambda row: _second(row.runner(row.shipped)))
@@ -190,6 +190,17 @@ def _error(runner: Runner, unsure: bool = False) -> Cell:
 
 def _threads(count: int) -> str:
     return units.counted(count, "thread")
+
+
+def device_words(bench: Bench) -> list[str]:
+    """The one device that measured: who it is, and how hot it was in each row; nothing where there is none or a lab."""
+    if not bench.asked.device:
+        return []
+    who = next((row.who for row in bench.rows if row.who), "")
+    heat = [row.heat for row in bench.rows if row.heat]
+    same = len(set(heat)) == 1
+    lines = [f"{bench.asked.device}{f': {who}' if who else ''}{f'; {heat[0]}' if same else ''}"]
+    return lines + ([] if same else [f"{bench.words_of(row)}: {row.heat}" for row in bench.rows if row.heat])
 
 
 def xnnpack_note(bench: Bench) -> str:

@@ -40,6 +40,8 @@ def show(result: Bench, console: Console) -> None:
     console.print()
     for where, device in result.devices.items():
         console.print(f"{verdicts.APIS.get(where, where + '  '):10}{escape(device)}", soft_wrap=True)
+    for index, line in enumerate(bench_columns.device_words(result)):
+        console.print(f"{'' if index else 'device':10}{escape(line)}", soft_wrap=True)
     for note in result.notes:
         console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
     if "path" in result.library:

@@ -109,6 +109,21 @@ def test_a_program_runs_a_model_on_a_device(quadra, serial):
     assert told == f"True {serial}\n"
 
 
+def test_a_bench_on_a_device(quadra, serial):
+    told = json.loads(quadra("bench", "small.tflite", "--on", serial, "--backend=gles", "--runs=3", "--json"))
+    (row,) = told["rows"]
+    assert told["device"] == serial and told["peers"] == ["xnnpack", "shipped-gles"] and not row["error"]
+    assert all(
+        row["runners"][key]["right"] and row["runners"][key]["steady"]["1"]
+        for key in ("quadra", "xnnpack", "shipped_gles")
+    )
+    assert row["runners"]["quadra"]["nodes_taken"] == row["runners"]["quadra"]["nodes"] == 1
+    code = "import quadra_tools as q; b = q.bench('small.tflite', on={!r}, backend='gles', peers=('xnnpack',), runs=3); print(b.document.device)"
+    argv = [quadra.python, "-c", code.format(serial)]
+    told = child_process.run(argv, cwd=quadra.folder, env=quadra.env, timeout_s=_DEADLINE_S).stdout
+    assert told == f"{serial}\n"
+
+
 def test_the_shell_bisect_and_a_regression_run(quadra, serial):
     told = json.loads(quadra("run", "small.tflite", "--on", serial, "--via=shell", "--runs=3", "--json"))
     assert told["runs"][0]["result"] == "right"

@@ -531,9 +531,7 @@ def test_a_bench_goes_on_only_where_it_ran(measured):
         with pytest.raises(Misuse, match="it ran on jvm"):
             asked(resume=first.folder.name, **words)
     (first.folder / "bench.json").write_text('{"place": "moon"}')
-    assert bench_request._place(bench_request.Words(resume=first.folder.name)) == "jvm", (
-        "as where nothing was written yet"
-    )
+    assert asked(resume=first.folder.name)[0].place == "jvm", "as where nothing was written yet"
 
 
 def test_of_a_lab_only_runs_that_can_be_judged_and_rows_of_the_device_are_taken_back(measured):
@@ -775,3 +773,41 @@ def test_on_the_host_each_cold_start_has_an_empty_folder_for_what_it_keeps(measu
     place.run = run
     measured(place, beside="")
     assert len(folders) == 4 and not folders[0].exists()
+
+
+def test_a_bench_on_a_device_is_of_that_device_and_goes_on_there_alone(measured):
+    place = Place()
+    place.name = "5A23"
+    first = measured(place, names=("a",), backend="opencl", on="any")
+    assert (first.asked.place, first.asked.device) == ("device", "5A23"), "its own name, not the word that chose it"
+    assert {(spec.place, spec.device) for spec in place.specs} == {("device", "5A23")}
+    assert [row.ran_on for row in first.rows] == ["5A23"] and not first.wrong
+    shown, page = table(first), (first.folder / "bench.html").read_text()
+    assert "device    5A23" in shown and "on 5A23; each model" in page and "of a lab" not in page
+    assert asked(resume=first.folder.name)[0].device == "5A23", "where it ran, without --on"
+    again = Place()
+    again.name = "5A23"
+    measured(again, names=("a",), backend="opencl", on="", resume=first.folder.name)
+    assert not again.specs, "it was all measured"
+    with pytest.raises(Misuse, match="(?s)it ran on 5A23, and this is 77F0.*omit --on, or --resume"):
+        bench_request.check_device(first.folder.name, "77F0")
+    for words in ({"lab": "127.0.0.1:1"}, {"on": "host"}):
+        with pytest.raises(Misuse, match="it ran on 5A23"):
+            asked(resume=first.folder.name, **words)
+    place.fails = {"c_opencl": RunFailed("run c", "it crashed", "")}
+    with pytest.raises(JudgementFailed, match=r"run MODEL --on 5A23"):
+        bench_figures.fail_if_wrong(measured(place, names=("c",), backend="opencl", on="5A23"))
+
+
+def test_what_cannot_be_measured_on_a_device_says_so(monkeypatch, tmp_path):
+    one = "selfie_segmentation"
+    assert asked(one, on="5A23")[0].peers == (XNNPACK, "shipped-opencl", "shipped-gles")
+    with pytest.raises(Misuse, match="(?s)LiteRT's GPU accelerator is measured .* on this machine only.*omit --on"):
+        asked(one, on="5A23", peer="xnnpack,litert-gpu")
+    with pytest.raises(Misuse, match="Android's runtime has no CompiledModel"):
+        asked(one, on="5A23", api="compiled")
+    places = [Place(), Place()]
+    places[1].name = "there"
+    monkeypatch.setattr(bench_session.where, "parse", lambda *words: places)
+    with pytest.raises(Misuse, match="(?s)--on all.*2 places: here, there.*name one; `./inv regress --on` measures on"):
+        bench_session.measured(bench_request.Words((one,), on="all"), None)
