@@ -327,6 +327,8 @@ def lock(c: Context) -> None:
 
 
 _ON_HELP = DEVICES[0].upper() + DEVICES[1:]
+_LITERT_HELP = "Not the app: put Quadra beside the programs that LiteRT's CLI pushed, as their GPU accelerator."
+_FOLDER_HELP = "With --litert: the folder of LiteRT's programs there (default: LITERT_CLI_ANDROID_ROOT, or /data/local/tmp/litert-cli)."
 _PLANNED_HELP = {
     "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
     "backend": "The GPU API to plan for (default: the target's).",
@@ -1036,22 +1038,55 @@ def push(c: Context, models: list[str], on: str = "any", clean: bool = False) ->
         "apk": "This APK (default: one made for the device).",
         "peers": "An APK that includes TFLite's stock GPU delegate.",
         "fresh": "First uninstall the app, with its files.",
+        "litert": _LITERT_HELP,
+        "folder": _FOLDER_HELP,
     }
 )
-def install(c: Context, on: str = "any", apk: str = "", peers: bool = False, fresh: bool = False) -> None:
-    """Install the test app on devices, unless that very APK is there. `inv run` does it by itself."""
+def install(
+    c: Context,
+    on: str = "any",
+    apk: str = "",
+    peers: bool = False,
+    fresh: bool = False,
+    litert: bool = False,
+    folder: str = "",
+) -> None:
+    """Install the test app on devices, unless that very APK is there; `inv run` does it by itself. Or put Quadra beside LiteRT.
+
+    With --litert: `litert run MODEL --android --gpu` runs on Quadra from then on. No file of LiteRT's is touched.
+    """
     from host_tools.base import terminal
+    from host_tools.base.errors import Misuse
     from host_tools.tasks import install
 
+    if folder and not litert:
+        raise Misuse("install with --folder", "it is the folder of LiteRT's programs", "add --litert")
+    if litert and (apk or peers or fresh):
+        raise Misuse("install with --litert", "--apk, --peers and --fresh are of the test app", "omit them")
+    if litert:
+        install.install_beside_litert(on, folder, terminal.console())
+        return
     install.install(on, _file(apk), terminal.console(), fresh=fresh, shipped=peers)
 
 
-@task(help={"on": _ON_HELP})
-def uninstall(c: Context, on: str = "any") -> None:
-    """Uninstall the test app from devices, with its files."""
+@task(
+    help={
+        "on": _ON_HELP,
+        "litert": "Quadra that `inv install --litert` put there, not the app.",
+        "folder": _FOLDER_HELP,
+    }
+)
+def uninstall(c: Context, on: str = "any", litert: bool = False, folder: str = "") -> None:
+    """Uninstall the test app from devices, with its files; or take Quadra away from beside LiteRT."""
     from host_tools.base import terminal
+    from host_tools.base.errors import Misuse
     from host_tools.tasks import install
 
+    if folder and not litert:
+        raise Misuse("uninstall with --folder", "it is the folder of LiteRT's programs", "add --litert")
+    if litert:
+        install.uninstall_beside_litert(on, folder, terminal.console())
+        return
     install.uninstall(on, terminal.console())
 
 

@@ -3,8 +3,26 @@
 from host_tools.base import installed
 
 if installed.INSTALLED:
-    from host_tools.build.prebuilt import accelerator, android, apk, library, phone_library, runner, runtime
+    from host_tools.build.prebuilt import (
+        accelerator,
+        android,
+        android_accelerator,
+        apk,
+        library,
+        phone_library,
+        runner,
+        runtime,
+    )
 else:
-    from host_tools.build.built import accelerator, android, apk, library, phone_library, runner, runtime
+    from host_tools.build.built import (
+        accelerator,
+        android,
+        android_accelerator,
+        apk,
+        library,
+        phone_library,
+        runner,
+        runtime,
+    )
 
-__all__ = ["accelerator", "android", "apk", "library", "phone_library", "runner", "runtime"]
+__all__ = ["accelerator", "android", "android_accelerator", "apk", "library", "phone_library", "runner", "runtime"]

@@ -31,6 +31,11 @@ def android(abi: str) -> Path:
     return bazel.android([abi])[abi].path
 
 
+def android_accelerator(abi: str) -> Path:
+    """The accelerator for LiteRT's CompiledModel, for devices of this ABI."""
+    return bazel.accelerators([abi])[abi]
+
+
 def runner(abi: str) -> Path:
     """The program that runs a model from a device's shell."""
     return bazel.runners([abi])[abi]

@@ -42,6 +42,11 @@ def android(abi: str) -> Path:
     return _unpacked(AAR, f"jni/{abi}/{DELEGATE}")
 
 
+def android_accelerator(abi: str) -> Path:
+    """The accelerator for LiteRT's CompiledModel, for devices of this ABI."""
+    return _unpacked(AAR, f"jni/{abi}/{ACCELERATOR}")
+
+
 def runner(abi: str) -> Path:
     """The program that runs a model from a device's shell."""
     _known(abi)
