@@ -27,6 +27,10 @@ __version__ = "0.1.0"
 _LIBRARIES = Path(__file__).resolve().parent / "lib"
 _DELEGATE, _ACCELERATOR = "libquadra.so", "libLiteRtGpuAccelerator.so"  # LiteRT looks for the second one's name first
 _RUNTIMES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
+_PACKAGES = (
+    "ai-edge-litert-nightly",
+    "ai-edge-litert",
+)  # of the same folder; with both, the nightly was put over the other
 
 
 def load_delegate(options: Mapping[str, object] | None = None, **more: object) -> Any:
@@ -115,11 +119,11 @@ def _litert() -> tuple[Path, str]:
     spec = importlib.util.find_spec("ai_edge_litert")
     if not spec or not spec.submodule_search_locations:
         raise ImportError("Quadra: find LiteRT: ai_edge_litert is not installed; next: `pip install ai-edge-litert`")
-    try:
-        version = importlib.metadata.version("ai-edge-litert")
-    except importlib.metadata.PackageNotFoundError:  # a nightly build has another name
-        version = "of an unknown version"
-    return Path(spec.submodule_search_locations[0]).resolve(), f"ai-edge-litert {version}"
+    folder = Path(spec.submodule_search_locations[0]).resolve()
+    beside = importlib.metadata.distributions(path=[str(folder.parent)])
+    versions = {one.metadata["Name"]: one.version for one in beside if one.metadata["Name"] in _PACKAGES}
+    names = [f"{name} {versions[name]}" for name in _PACKAGES if name in versions]
+    return folder, names[0] if names else "ai_edge_litert, which no package brought,"
 
 
 def _is_ours(link: Path) -> bool:
