@@ -702,8 +702,17 @@ def plan(
 ) -> None:  # fmt: skip
     """Read, compare and make plans: `show` one, `diff` two, `make` one for another GPU.
 
-    show: dispatches with their arguments, buffers, tensors with their lifetimes. diff: exit status 1 if the plans
-    differ. make: on this machine, for a phone's target; nothing is run. `inv replay` runs a plan. See docs/replay.md.
+    A plan is what a GPU is told to do for a part of a model: which kernels run in which order on which tensors, and where each
+    tensor lies in memory, from when to when. It is made for one GPU, and every run folder has those of its run.
+
+    `inv plan` shows the newest run's: dispatches with their arguments, buffers, tensors with their lifetimes. `inv plan show
+    --largest` says what takes the memory, `--map memory.html` draws it.
+
+    `inv plan diff RUN RUN` says what a change did to the kernels: exit status 1 if the plans differ. `inv plan diff latest
+    MODEL-mali-g76-f32.quadra` takes files, too.
+
+    `inv plan make MODEL --target mali-g76` makes one on this machine for a phone's GPU; nothing is run. `inv replay` runs a
+    plan, dispatch by dispatch. See docs/replay.md.
     """
     from host_tools.base import terminal
     from host_tools.tasks import plans

@@ -75,6 +75,9 @@ def _places(
     return nullcontext((where.parse(on or suite.on, library), None))
 
 
+_SAVED = "saved as "
+
+
 def _save(history: History, name: str, session: Session) -> str:
     """Only what is whole and right gets a name: a baseline that is worse would hide that it is."""
     if session.state != COMPLETE:
@@ -84,7 +87,7 @@ def _save(history: History, name: str, session: Session) -> str:
         return f"not saved as {name}: something is worse, or did not run; without --baseline it is saved"
     history.save(name, [case.row for case in good])
     left = f", {len(session.cases) - len(good)} are wrong or did not run" if len(good) < len(session.cases) else ""
-    return f"saved as {name}: {len(good)} of {len(session.cases)} cells{left}"
+    return f"{_SAVED}{name}: {len(good)} of {len(session.cases)} cells{left}"
 
 
 def fail_if_wrong(session: Session) -> None:
@@ -99,10 +102,13 @@ def fail_if_wrong(session: Session) -> None:
         raise CellsBroken(session.broken, session.folder)
     lacking = [case for case in session.cases if _incomparable(case)]
     if session.baseline and lacking and len(lacking) == len(session.cases):
+        saved = session.saved.startswith(_SAVED)
         raise Misuse(
             f"compare with the baseline {session.baseline}",
             f"no cell can be: {lacking[0].name}: {_incomparable(lacking[0])}",
-            "save a new one here: --save NAME without --baseline",
+            f"this one is {session.saved}; run it again, to compare with that"
+            if saved
+            else "save a new one here: --save NAME without --baseline",
         )
 
 

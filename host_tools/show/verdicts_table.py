@@ -15,7 +15,7 @@ _DIGITS = "0123456789.,-"
 
 def show(found: verdicts.Verdicts, console: Console) -> None:
     """A row per op and verdict; what stays on the CPU comes first, with its reason."""
-    table = Table([text("op"), number("nodes"), word("runs on"), text("reason", least=24)])
+    table = Table([text("op"), number("nodes"), word("on"), text("reason", least=24)])
     for row in found.rows:
         place = "[green]GPU[/]" if row.on == "gpu" else "[yellow]CPU[/]"
         note = escape(_short(row.reason)) or (

@@ -536,6 +536,13 @@ def test_a_table_fits_and_its_numbers_are_whole(site, width, shown):
         assert not needed - there, lines
 
 
+def test_the_column_that_says_where_a_node_runs_is_as_narrow_as_its_words(tmp_path):
+    console = Console(width=80, record=True, file=io.StringIO(), force_terminal=True)
+    what_runs_where(tmp_path, console)
+    head = next(line for line in console.export_text().splitlines() if line.startswith("op "))
+    assert head.split() == ["op", "nodes", "on", "reason"], "in one line"
+
+
 @pytest.mark.parametrize("site", SITES)
 def test_a_pipe_has_every_cell_whole_on_one_line(site, shown):
     for table in shown[site]:

@@ -96,7 +96,11 @@ def test_worse_is_1_broken_is_the_errors_own_and_nothing_to_compare_is_2(session
     regress_suite.fail_if_wrong(session)
     session.cases[0].missing, session.cases[0].baseline = "the baseline base has no such cell", None
     session.cases[0].findings = regress_cases.cell_verdicts.examine(session.cases[0], session.suite)
-    with pytest.raises(Misuse, match="no cell can be: .*no such cell"):
+    with pytest.raises(Misuse, match="(?s)no cell can be: .*no such cell.*save a new one here"):
+        regress_suite.fail_if_wrong(session)
+    with History(session.folder / "history.sqlite") as history:
+        session.saved = regress_suite._save(history, "main", session)
+    with pytest.raises(Misuse, match="(?s)no such cell.*next: this one is saved as main: 1 of 1 cells; run it again"):
         regress_suite.fail_if_wrong(session)
 
 
