@@ -65,7 +65,29 @@ def test_the_suite_is_one_that_regress_reads(tmp_path):
     assert [cell.model for cell in found.cells] == [str(tmp_path / "my models" / f"{name}.tflite") for name in "ab"]
 
 
-def test_the_pages_job_calls_the_script():
-    page = (settings.ROOT / "docs" / "ci.md").read_text()
+def test_the_pages_job_runs_the_script_in_the_container_that_the_page_builds():
+    page, container = ((settings.ROOT / "docs" / name).read_text() for name in ("ci.md", "ci/Containerfile"))
     job = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])["jobs"]["quadra"]
-    assert any("docs/ci/check_models.sh" in step.get("run", "") for step in job["steps"])
+    build = next(line for line in page.splitlines() if line.startswith("docker build"))
+    assert f"--tag {job['container']} " in build and f"# {build}" in " ".join(container.split()).replace("#  ", "# ")
+    assert (settings.ROOT / re.search(r"--file (\S+)", build)[1]).is_file()
+    assert "COPY check_models.sh /usr/local/bin/" in container, "the job calls it by its name"
+    assert any("check_models.sh quadra models ci-results" in step.get("run", "") for step in job["steps"])
+
+
+def test_the_script_takes_the_command_of_an_installed_toolkit(tmp_path):
+    """As in the container, where it is on PATH."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "quadra").write_text(STAND_IN)
+    (tmp_path / "bin" / "quadra").chmod(0o755)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "a.tflite").touch()
+    env = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "QUADRA_HISTORY": "0"}
+    argv = [SCRIPT, "quadra", "models", "out"]
+    done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in (tmp_path / "bin" / "asked").read_text().splitlines()] == [
+        "support",
+        "run",
+        "regress",
+    ]
