@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -208,7 +209,12 @@ def require(vendor: str, api: str = "gles") -> Tool:
         about = {"opencl": " about OpenCL", "vulkan": " about Vulkan"}.get(api, "")
         tried = f"ask the compiler for {vendor.capitalize()} GPUs{about}"
         raise ToolMissing(tried, "it is not in the cache", install_of(api))
-    return _with_opencl(found) if api == "opencl" and vendor == "adreno" else found
+    if not (api == "opencl" and vendor == "adreno"):
+        return found
+    if not importlib.util.find_spec("pyopencl"):
+        tried = f"ask the compiler for {vendor.capitalize()} GPUs about OpenCL"
+        raise ToolMissing(tried, "the Python package pyopencl is not installed", "pip install 'quadra-tools[analyse]'")
+    return _with_opencl(found)
 
 
 def _with_opencl(found: Installed) -> InstalledOpenCl:

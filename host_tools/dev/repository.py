@@ -144,10 +144,8 @@ def packages() -> list[str]:
     """Those that pyproject.toml names, for users and for developers."""
     file = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())
     project = file["project"]
-    return [
-        *project["dependencies"],
-        *chain(*project["optional-dependencies"].values(), *file["dependency-groups"].values()),
-    ]
+    extras = dict.fromkeys(chain(*project["optional-dependencies"].values()))  # two may ask for one package
+    return [*project["dependencies"], *extras, *chain(*file["dependency-groups"].values())]
 
 
 def lock() -> None:

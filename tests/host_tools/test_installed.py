@@ -78,6 +78,8 @@ def test_the_table_of_extras_is_that_of_pyproject():
     text = release._project()
     for package, extra in command_line._EXTRAS.items():
         assert re.search(rf'^{extra} = \[.*"{"distributed" if package == "dask" else package}>=', text, re.MULTILINE)
+    assert re.search(r'^analyse = \[.*"pyopencl>=', text, re.MULTILINE), "phone_compilers.py names it"
+    assert len(set(repository.packages())) == len(repository.packages())
     assert "==" not in text and all(name.partition("==")[0] for name in repository.packages())
 
 
@@ -134,7 +136,7 @@ def test_the_wheel_says_what_it_is_and_who_made_its_libraries(artifacts, tmp_pat
     ]
     ours = {name for name in names if name.startswith("quadra_tools/")}
     assert ours == {f"quadra_tools/{path.name}" for path in release.API.iterdir() if path.is_file()} and len(ours) > 3
-    assert set(said.get_all("Provides-Extra")) == {"host", "lab"} and said["Name"] == "quadra-tools"
+    assert set(said.get_all("Provides-Extra")) == {"analyse", "host", "lab"} and said["Name"] == "quadra-tools"
     assert "pip install quadra-tools" in said.get_payload()
     assert made_by == "stand-in NDK\n" and "host_tools/task_list.py" in names
     assert not [name for name in names if name.startswith(("host_tools/build/bazel", "host_tools/dev/", "tests"))]
