@@ -140,7 +140,9 @@ def check_device(resume: str, name: str) -> None:
 def _on_host(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(peers, backends); no peer means XNNPACK, no backend OpenCL."""
     known = (peer_names.XNNPACK, peer_names.LITERT)
-    return _peers(beside or peer_names.XNNPACK, known, "add --on jvm, or a device, for the others"), backends_of(backend or "opencl")
+    return _peers(beside or peer_names.XNNPACK, known, "add --on jvm, or a device, for the others"), backends_of(
+        backend or "opencl"
+    )
 
 
 def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
