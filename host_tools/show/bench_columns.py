@@ -199,8 +199,10 @@ def device_words(bench: Bench) -> list[str]:
     who = next((row.who for row in bench.rows if row.who), "")
     heat = [row.heat for row in bench.rows if row.heat]
     same = len(set(heat)) == 1
-    lines = [f"{bench.asked.device}{f': {who}' if who else ''}{f'; {heat[0]}' if same else ''}"]
-    return lines + ([] if same else [f"{bench.words_of(row)}: {row.heat}" for row in bench.rows if row.heat])
+    lines = [f"{bench.asked.device}{f': {who}' if who else ''}{f'; thermal status {heat[0]}' if same else ''}"]
+    return lines + (
+        [] if same else [f"{bench.words_of(row)}: thermal status {row.heat}" for row in bench.rows if row.heat]
+    )
 
 
 def xnnpack_note(bench: Bench) -> str:

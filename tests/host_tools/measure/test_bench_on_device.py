@@ -33,7 +33,7 @@ def test_a_bench_on_a_device_is_right_and_on_its_gpu_and_goes_on(tmp_path):
     )
     assert (
         row.over["xnnpack"]["steady"].ratio > 0
-        and "on virtual: Quadra Virtual device, Android 14" in found.page.read_text()
+        and "on virtual: Quadra Virtual device, Android 14; thermal status none" in found.page.read_text()
     )
 
     ran = list(found.folder.glob("2*-small"))
