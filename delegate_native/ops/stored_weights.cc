@@ -295,11 +295,12 @@ bool IsOfHalfs(const Graph& graph, const Node& node) {
 
 bool HasHalfScales(const Constant& table) { return table.scales().scales->stored_as_halfs(); }
 
-// Without the language's own halfs, which drivers may take small ones of for 0.
+// Without the language's own halfs, which drivers may take small ones of for 0. (e + 31) >> 5 is 1
+// but for these, which have the exponent of the smallest others.
 const char* const kHalfScale = QUADRA_TEXT(R"(h = h >> (k % 2 * 16);
 e = h >> 10 & 31;
-h = ((h & 1023) + min(e, 1) * 1024) * (1 - (h >> 14 & 2));
-f = convert_float$lanes(h) * as_float$lanes((max(e, 1) + 102) << 23);
+h = ((h & 1023) + ((e + 31) >> 5) * 1024) * (1 - (h >> 14 & 2));
+f = convert_float$lanes(h) * as_float$lanes((e + 103 - ((e + 31) >> 5)) << 23);
 )");
 
 // As a product by one row, or by one tile of rows, reads it: the same weights are packed alike
