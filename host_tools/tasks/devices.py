@@ -27,8 +27,9 @@ _STATES = {
 }
 NONE = (
     "No device is connected.\n"
-    "  A phone: Settings, About phone, tap the build number seven times; then Developer options, USB debugging;\n"
-    "  plug it in and accept its prompt. An emulator: start it in Android Studio.\n"
+    "  A phone: in Settings, About phone, tap the build number seven times;\n"
+    "  in Developer options allow USB debugging; plug it in and accept its prompt.\n"
+    "  An emulator: start it in Android Studio.\n"
     "  Without a phone: `./inv device start` starts a virtual device."
 )
 
