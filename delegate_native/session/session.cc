@@ -162,8 +162,10 @@ Status Session::Bind(Inference* inference) {
   };
   QUADRA_RETURN_IF_ERROR(check("input", objects.inputs, inputs_));
   QUADRA_RETURN_IF_ERROR(check("output", objects.outputs, outputs_));
+  has_bound_ = true;  // where it fails, too: some may be in place
+  QUADRA_RETURN_IF_ERROR(executable_->Bind(objects));
   has_bound_ = any;
-  return executable_->Bind(objects);
+  return Status();
 }
 
 Status Session::Place(const PortObjects& objects) {

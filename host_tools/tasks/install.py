@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,20 +16,14 @@ from host_tools.phone.adb.choice import choose
 from host_tools.phone.app import beside_litert, install_app
 
 _Tell = Callable[[str], None]
+_Made = TypeVar("_Made")
 
 
 def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False, shipped: bool = False) -> None:
     """Installs the test app where that very APK is not there. fresh: uninstalls what is there first. shipped: with TFLite's
     stock GPU delegate."""
     devices = choose(on)
-    made = {}
-    for device in (one for one in devices if not one.unusable):
-        try:
-            abi = install_app.abi_of(device)
-        except DeviceError as error:
-            device.unusable = error
-        else:
-            made[device.serial] = apk or artifacts.apk(abi, artifacts.android(abi), shipped)
+    made = _made(devices, lambda abi: apk or artifacts.apk(abi, artifacts.android(abi), shipped))
 
     def work(device: Device, tell: _Tell) -> str:
         return "installed" if install_app.install(device, made[device.serial], tell, fresh) else "was there already"
@@ -39,14 +34,7 @@ def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False,
 def install_beside_litert(on: str, folder: str, console: Console) -> None:
     """Puts the delegate and the accelerator for LiteRT's CompiledModel into the folder of LiteRT's programs there."""
     devices, folder = choose(on), _folder(folder)
-    made: dict[str, list[Path]] = {}
-    for device in (one for one in devices if not one.unusable):
-        try:
-            abi = install_app.abi_of(device)
-        except DeviceError as error:
-            device.unusable = error
-        else:
-            made[device.serial] = [artifacts.android(abi), artifacts.android_accelerator(abi)]
+    made = _made(devices, lambda abi: [artifacts.android(abi), artifacts.android_accelerator(abi)])
 
     def work(device: Device, tell: _Tell) -> str:
         new = beside_litert.install(device, made[device.serial], folder, tell)
@@ -64,6 +52,19 @@ def uninstall_beside_litert(on: str, folder: str, console: Console) -> None:
         return f"LiteRT's programs are without Quadra {'again' if gone else 'already'}"
 
     _each(choose(on), work, "uninstall", console, folder)
+
+
+def _made(devices: Sequence[Device], make: Callable[[str], _Made]) -> dict[str, _Made]:
+    """The files for each device, by its serial: those that `make` gives for its ABI."""
+    made = {}
+    for device in (one for one in devices if not one.unusable):
+        try:
+            abi = install_app.abi_of(device)
+        except DeviceError as error:
+            device.unusable = error
+        else:
+            made[device.serial] = make(abi)
+    return made
 
 
 def _folder(given: str) -> str:

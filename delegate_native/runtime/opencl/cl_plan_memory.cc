@@ -232,7 +232,7 @@ Status ClPlanMemory::BringStates(const std::vector<const void*>& inputs,
         port.bound ? port.bound == out.bound : !out.is_copied && inputs[i] == outputs[state];
     port.is_copied = !in_place;
     if (in_place) continue;
-    cl_mem to = callers_[port.buffer] ? callers_[port.buffer] : At(port.buffer);
+    cl_mem to = Used(port.buffer);
     const cl_int code = port.bound
                             ? cl_.EnqueueCopyBuffer(queue, static_cast<cl_mem>(port.bound), to, 0,
                                                     0, port.bytes, 0, nullptr, nullptr)
@@ -262,8 +262,8 @@ Status ClPlanMemory::Write(const std::vector<const void*>& inputs,
 
 Status ClPlanMemory::Read(unsigned buffer, size_t offset, size_t bytes, cl_command_queue queue,
                           cl_bool waits, void* to) const {
-  const cl_int code = cl_.EnqueueReadBuffer(queue, callers_[buffer] ? callers_[buffer] : At(buffer),
-                                            waits, offset, bytes, to, 0, nullptr, nullptr);
+  const cl_int code =
+      cl_.EnqueueReadBuffer(queue, Used(buffer), waits, offset, bytes, to, 0, nullptr, nullptr);
   return code == CL_SUCCESS ? Status() : context_.Failed("read an output", code);
 }
 

@@ -68,6 +68,8 @@ class ClPlanMemory {
   Status MakePart(size_t buffer, uint64_t offset, uint64_t bytes, ClHandle<cl_mem>* part);
   cl_int FindRow(unsigned buffer, fb::View view, cl_mem* row);
   cl_mem At(size_t buffer) const { return buffers_[buffer] ? buffers_[buffer]->get() : nullptr; }
+  // The memory that kernels work on: the buffer, or an object in its place.
+  cl_mem Used(size_t buffer) const { return callers_[buffer] ? callers_[buffer] : At(buffer); }
   bool IsPorts(unsigned buffer) const;
   Status WrapHostMemory(PlanPort* port, void* callers);
   Status SetBuffer(unsigned buffer, cl_mem memory);
