@@ -688,7 +688,7 @@ def overflow(c: Context, options: RunOptions, top: int = 12, json: bool = False,
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
         "precision": HELP["precision"],
         "backend": "The GPU API to plan for (default: the target's).",
-        "out": "The plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
+        "out": "The plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number. MODEL:SIGNATURE makes those of one signature.",
         "cache": "Write it into this cache folder (serialization_dir) instead: a start on the target then only compiles kernels (default: none).",
         "reader": "With --cache: the libquadra.so that will read it, e.g. the one for Android (default: this machine's).",
         "json": "Print one JSON document instead of the tables: docs/run_folder.md.",
@@ -725,7 +725,7 @@ def plan(
 
 @task(
     help={
-        "what": "A model (a name from `inv models`, or a .tflite file), a run, or a plan's file, as it is. With --peer: models, separated by commas.",
+        "what": "A model (a name from `inv models`, or a .tflite file; MODEL:SIGNATURE for one of several), a run, or a plan's file, as it is. With --peer: models, separated by commas.",
         "gpu": "Phones' GPUs, separated by commas (default: all whose compiler is there).",
         "precision": "Of a model's kernels; runs and plans have theirs.",
         "top": "How many kernels to show (0: all).",

@@ -11,7 +11,7 @@ from host_tools.base import cpu_drivers, settings
 from host_tools.build import artifacts
 from host_tools.drivers import driver_table
 from host_tools.drivers.driver import Entry
-from host_tools.places import environment, further_inputs, reference_model, with_peers
+from host_tools.places import environment, further_inputs, one_graph, reference_model, with_peers
 from host_tools.places.attempt import add_timings, merge_cold, seconds, take_cold, take_second
 from host_tools.places.place import Show, quiet
 from host_tools.places.this_machine import LocalAttempt, ThisMachine
@@ -118,9 +118,14 @@ def verdicts(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> 
 
 
 def dump(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> None:
-    """Graphs, kernels and plans of a spec in `folder`, which is no run's: for the null backend."""
+    """Graphs, kernels and plans of a spec in `folder`, which is no run's: for the null backend. Of a signature, its own."""
     run_folder.write_json(folder / "spec.json", spec.to_json())
-    HostAttempt(folder, library, spec, show).work("dump", folder)
+    attempt = HostAttempt(folder, library, spec, show)
+    if not spec.signature:
+        attempt.work("dump", folder)
+        return
+    attempt.work("plans", folder)
+    one_graph.keep(folder)
 
 
 def repeat(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> schema.Repeats:

@@ -1,7 +1,7 @@
 """The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE PEERS.
 
 MODE `cold` times the first start only; `second` one with what that left, and XNNPACK's; `run` does everything else; `dump` only writes down what is made of the model,
-where `run` did not come that far; `verdicts` asks only who would run what, `kernels` whether somebody can run each custom op; `repeat` compares
+where `run` did not come that far; `plans` the same with the report; `verdicts` asks only who would run what, `kernels` whether somebody can run each custom op; `repeat` compares
 equal inferences; `inputs` computes the further ones of many inputs.
 CACHE is the folder where the driver keeps what it compiled. PEERS: who runs beside Quadra, with a comma between them. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
@@ -93,6 +93,13 @@ def full(worker: Worker, baseline_bytes: int) -> None:
         profile(worker)
     if worker.spec.keep_tensors or not worker.spec.profile:
         dump(worker, baseline_bytes)
+
+
+def plans(worker: Worker, baseline_bytes: int) -> None:
+    """What `dump` leaves, and which of the model's graphs each plan is of."""
+    run_folder.write_json(worker.folder / "model.json", worker.facts)
+    dump(worker, baseline_bytes)
+    verdicts(worker, baseline_bytes)
 
 
 def dump(worker: Worker, baseline_bytes: int) -> None:
@@ -197,6 +204,7 @@ MODES = {
     "second": second,
     "run": full,
     "dump": dump,
+    "plans": plans,
     "verdicts": verdicts,
     "kernels": kernels,
     "repeat": repeat.repeat,

@@ -301,7 +301,9 @@ class _Checker:
             size = (w, b * tensor.slices * h, tensor.cell, 0, False)
             if size != (buffer.width, buffer.height, buffer.cell, tensor.offset, tensor.dense):
                 return False
-        is_kept = 0 <= tensor.first_use <= tensor.last_use <= last
+        # No kernel reads a state where it came in: those that do, read it where it is updated.
+        is_unread = buffer.kind == "Io" and tensor.first_use == tensor.last_use == -1
+        is_kept = is_unread or 0 <= tensor.first_use <= tensor.last_use <= last
         itemsize = tensor.dtype.itemsize
         has_its_bytes = tensor.stored_count() * itemsize == tensor.bytes
         return is_kept and has_its_bytes and (tensor.dense or itemsize > 1)

@@ -19,8 +19,11 @@ from host_tools.run import chosen_driver, device_target, requested
 _GLES = "-gles"  # how the names of OpenGL ES targets end
 
 
-def make_spec(model: str, target: str = "", precision: str = "f32", backend: str = "", driver: str = "") -> RunSpec:
-    """backend: opencl, gles, or empty: what the target says. driver: a row of the table of drivers, whose device is the target."""
+def make_spec(
+    model: str, target: str = "", precision: str = "f32", backend: str = "", driver: str = "", signature: str = ""
+) -> RunSpec:
+    """backend: opencl, gles, or empty: what the target says. driver: a row of the table of drivers, whose device is the target.
+    signature: whose graph alone is planned; empty: all that the model has."""
     if backend not in ("", "opencl", "gles"):
         raise Misuse("read --backend", f"{backend!r} is not one of opencl, gles", "choose one of these")
     if driver:
@@ -29,11 +32,19 @@ def make_spec(model: str, target: str = "", precision: str = "f32", backend: str
             raise Misuse(f"plan for the driver {driver}", came_back, "omit one of the two")
         chosen_driver.find(driver, backend)
         return from_arguments.make_spec(
-            model, backend="null", precision=precision, driver=driver, peers=(), deadline_s=120.0
+            model,
+            backend="null",
+            precision=precision,
+            driver=driver,
+            signature=signature,
+            peers=(),
+            deadline_s=120.0,
         )
     if backend == "gles":
         target = _of_gles(target or "generic")
-    spec = from_arguments.make_spec(model, backend="null", precision=precision, target=target, deadline_s=120.0)
+    spec = from_arguments.make_spec(
+        model, backend="null", precision=precision, target=target, signature=signature, deadline_s=120.0
+    )
     if backend and api_of(spec) != backend:
         raise Misuse(
             f"make a plan for {verdicts.APIS[backend]}",

@@ -104,7 +104,7 @@ def _tensors(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:
             "×".join(map(str, tensor["shape"])),
             size_text(tensor["bytes"]),
             f"b{tensor['buffer']}+{tensor['offset']}",
-            f"{tensor['first_use']}..{tensor['last_use']}",
+            "none" if tensor["first_use"] < 0 else f"{tensor['first_use']}..{tensor['last_use']}",
             escape(tensor["name"]),
         )
     return table

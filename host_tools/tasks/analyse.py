@@ -305,7 +305,8 @@ def _write(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def _is_model(word: str) -> bool:
-    """A model's file, or its name: in the catalogue, or in a folder of QUADRA_MODELS_DIR."""
+    """A model's file, or its name: in the catalogue, or in a folder of QUADRA_MODELS_DIR; a signature may follow."""
+    word, _ = from_arguments.split(word)
     if word.endswith(".tflite") or word in models.catalogue():
         return True
     return any((folder / f"{word}.tflite").is_file() for folder in settings.read().models_dirs)
@@ -320,8 +321,9 @@ def _given(word: str) -> Question:
 
 
 def _made(word: str, gpu: Gpu, precision: str, library: Path | None, backend: str) -> Question:
-    model = models.find(word)
-    facts = model_facts.read(model.path.read_bytes(), model.name)
+    name, signature = from_arguments.split(word)
+    model = models.find(name)
+    facts = model_facts.read(model.path.read_bytes(), model.name, signature)
     with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as folder:
         target = gpu.gles_target
         if backend == "opencl":

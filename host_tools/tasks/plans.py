@@ -16,6 +16,7 @@ from host_tools.places import on_host
 from host_tools.record import cache_file, named_plans, plan_view
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
+from host_tools.request import from_arguments
 from host_tools.run import node_support
 from host_tools.show import memory_map, plan_diff_table, plan_table
 
@@ -86,15 +87,18 @@ def _diff(first: str, second: str, options: Options, console: Console) -> int:
 
 
 def make(model: str, options: Options, library: Path | None = None) -> list[Path]:
-    """Plans for a target's GPU, made here; nothing is run. One file per partition: NAME.quadra, NAME-1.quadra, …"""
-    spec = node_support.make_spec(model, options.target, options.precision, options.backend)
+    """Plans for a target's GPU, made here; nothing is run. One file per partition: NAME.quadra, NAME-1.quadra, …
+    `MODEL:SIGNATURE` has those of one signature."""
+    name, signature = from_arguments.split(model)
+    spec = node_support.make_spec(name, options.target, options.precision, options.backend, signature=signature)
     if options.cache:
         return _make_for_cache(spec, options, library or artifacts.library())
     with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:
         folder = Path(name)
         on_host.dump(spec, library or artifacts.library(), folder)
         found = plan_view.of_run(RunFolder(folder))
-        default = f"{spec.model.name}-{(options.target and Path(options.target).stem) or 'generic'}-{options.precision}.quadra"
+        of = "-".join(filter(None, (spec.model.name, signature)))
+        default = f"{of}-{(options.target and Path(options.target).stem) or 'generic'}-{options.precision}.quadra"
         first = Path(options.out or default).expanduser()
         paths = [first, *(first.with_name(f"{first.stem}-{i}{first.suffix}") for i in range(1, len(found)))]
         for made, path in zip(found, paths):

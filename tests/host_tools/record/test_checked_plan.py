@@ -30,6 +30,12 @@ def test_inputs_and_outputs_have_the_models_names(plan):
     assert plan.outside_names() == (["x"], ["y"])
 
 
+def test_an_input_may_be_read_by_nobody(tmp_path):
+    """A state's is: the kernels find it where the output lies."""
+    found = read(plans.changed(tensors__3__first_use=-1, tensors__3__last_use=-1), tmp_path)
+    assert found.outside_names() == ([""], ["y"])
+
+
 def test_slices_become_pixels(plan):
     dense = np.arange(18, dtype=np.float32).reshape(1, 2, 3, 3)
     stored = np.zeros((6, 4), np.float32)
@@ -61,6 +67,7 @@ def test_a_slice_of_four_channels_follows_the_other():
         ({"tensors__0__shape": [1, 2, 3, 0]}, "tensor 0 makes no sense"),
         ({"tensors__0__shape": [1, 2, 3, 500]}, "tensor 0 makes no sense"),
         ({"tensors__0__last_use": 4}, "tensor 0 makes no sense"),
+        ({"tensors__0__first_use": -1, "tensors__0__last_use": -1}, "tensor 0 makes no sense"),
         ({"tensors__0__buffer": -2}, "Expected `int` >= -1"),
         ({"dispatches__1__program": 3}, "dispatch 1 makes no sense"),
         ({"dispatches__1__entry": "other"}, "dispatch 1 makes no sense"),

@@ -14,10 +14,10 @@ from host_tools.base import settings
 from host_tools.base.errors import Misuse
 from host_tools.judge import decoding
 from host_tools.places import generation as worker, interpreters
-from host_tools.record import printed, schema
+from host_tools.record import named_plans, printed, schema
 from host_tools.request import decoders, from_arguments, make_decoder, model_tree
 from host_tools.run import token_generation
-from host_tools.tasks import command_line
+from host_tools.tasks import command_line, plans
 from tests.host_tools.request import test_make_decoder
 from tests.runs import BACKENDS, PRECISIONS
 from tests.signature_models import two_signatures
@@ -235,3 +235,12 @@ def test_a_decoder_is_made_from_the_command_line(tmp_path, capsys):
     assert command_line.main(["models", *words]) == 0 and capsys.readouterr().out.strip() == str(path)
     assert decoders.read(path.read_bytes(), "made").positions == 128
     assert command_line.main(["models", *words, f"--out={tmp_path}/none/x"]) != 0
+
+
+@pytest.mark.parametrize("word", ["", ":decode"])
+def test_plans_of_a_decoder_can_be_read(library, made, tmp_path, word):
+    """Nobody reads its states where they come in. A signature has its plan alone."""
+    options = plans.Options(target="adreno-640", out=str(tmp_path / "made.quadra"))
+    paths = plans.make(str(made[FORMS[0]]) + word, options, library)
+    names = [{tensor.name for tensor in named_plans.of_file(path).checked().tensors} for path in paths]
+    assert [any(name.startswith("decode") for name in found) for found in names] == ([True] if word else [False, True])
