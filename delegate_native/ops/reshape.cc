@@ -5,6 +5,7 @@
 #include <climits>
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 
@@ -95,29 +96,30 @@ constexpr const char* kRow = QUADRA_TEXT(R"(
   int end_s = src_s * src_b;
 )");
 
-// Four elements are neighbours in one pixel of src, or are looked up one by one. The last slice's
-// unused lanes may run over the end: they stay at the last image.
+// Four elements are a slice of one pixel of src, or neighbours there, or are looked up one by one.
+// The last slice's unused lanes may run over the end: they stay at the last image.
 constexpr const char* kPixel = QUADRA_TEXT(R"(
     int low = from_s + from_c / 4;
     num4 v = read_src(from_x, from_y, low);
-    if (neighbours != 0) {
-      if (from_c % 4 != 0) {
-        int high = from_s + min(from_c / 4 + 1, src_s - 1);
-        v = num_lanes_from(v, read_src(from_x, from_y, high), from_c % 4);
-      }
-    } else {
-      int c = from_c;
-      int at_x = from_x;
-      int at_y = from_y;
-      int at_s = from_s;
-      for (int i = 0; i < 4; ++i) {
-        v = num_with_lane(v, i, num_lane(read_src(at_x, at_y, at_s + c / 4), c % 4));
-        c += 1;
-        if (c == src_c) { c = 0; at_x += 1; }
-        if (at_x == src_w) { at_x = 0; at_y += 1; }
-        if (at_y == src_h) { at_y = 0; at_s = min(at_s + src_s, end_s - src_s); }
-      }
+$if(neighbours)
+    if (from_c % 4 != 0) {
+      int high = from_s + min(from_c / 4 + 1, src_s - 1);
+      v = num_lanes_from(v, read_src(from_x, from_y, high), from_c % 4);
     }
+$end
+$if(scattered)
+    int c = from_c;
+    int at_x = from_x;
+    int at_y = from_y;
+    int at_s = from_s;
+    for (int i = 0; i < 4; ++i) {
+      v = num_with_lane(v, i, num_lane(read_src(at_x, at_y, at_s + c / 4), c % 4));
+      c += 1;
+      if (c == src_c) { c = 0; at_x += 1; }
+      if (at_x == src_w) { at_x = 0; at_y += 1; }
+      if (at_y == src_h) { at_y = 0; at_s = min(at_s + src_s, end_s - src_s); }
+    }
+$end
     write_dst(v, x, y, s);
     if (x + 1 < x_end) {
       from_c += step_c; from_x += step_x; from_y += step_y; from_s += step_s;
@@ -147,8 +149,6 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   KernelDesc& desc = list->Add("reshape");
   desc.Read("src", from);
   desc.Write("dst", to);
-  desc.Int("neighbours",
-           from_shape.c % to_shape.c == 0 || (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
   int left = to_shape.c;
   const auto step = [&](const char* name, int size) {
     desc.Int(name, left % size);
@@ -158,7 +158,11 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   step("step_x", from_shape.w);
   step("step_y", from_shape.h);
   desc.Int("step_s", left * from_shape.slices());
-  LoopOverResults(context, to_shape, kRow, kPixel, &desc);
+  const bool whole = from_shape.c % 4 == 0 && to_shape.c % 4 == 0;
+  const bool neighbours = from_shape.c % to_shape.c == 0;
+  const std::string pixel =
+      Text(kPixel).Set("neighbours", neighbours && !whole).Set("scattered", !neighbours && !whole);
+  LoopOverResults(context, to_shape, kRow, pixel.c_str(), &desc);
 }
 
 Status ReshapeKernels(const KernelContext& context, const Graph& graph, const Node& node,

@@ -19,8 +19,10 @@
 namespace quadra {
 namespace {
 
-// Rows that a work-item multiplies by a weight that it has unpacked.
+// Rows that a work-item multiplies by a weight that it has unpacked: on a GPU with registers for
+// them more, as taking a number off its word costs as much as three products.
 constexpr int kRowsAtOnce = 4;
+constexpr int kMostRowsAtOnce = 8;
 constexpr int kMostLanes = 16;
 // Smaller weights of more rows are worth floats, which take less time and little memory.
 constexpr size_t kLeastBytes = 1 << 16;
@@ -67,6 +69,15 @@ struct Matrix {
   int64_t numbers() const {
     const int64_t of_row = halfs ? int64_t{4} * words + (bias ? 1 : 0) : words + 2 + scale_words();
     return of_row * blocks * lanes;
+  }
+  // Whether a number of the file other than 0 stands for 0.
+  bool has_zero() const {
+    const Scales& scales = stored->scales();
+    const size_t count = scales.zero_points ? scales.scales->size() : 1;
+    for (size_t i = 0; i < count; i += static_cast<size_t>(parts)) {
+      if (stored->signed_zero(i) != 0) return true;
+    }
+    return false;
   }
   int scale_words() const { return half_scales ? CeilDiv(parts, 2) : parts; }
   int64_t bytes() const { return numbers() * (halfs ? 2 : 4); }
@@ -192,33 +203,57 @@ $if(tiled) int y = t / row_tiles, x = (t - y * row_tiles) * $pixels;
 $if(!tiled) int y = t;
 
 $sums$store)");
-constexpr const char* kIntegerSums =
-    QUADRA_TEXT(R"(int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
-int at = blocks * parts * words + o;
+// Numbers are taken off a word from its highest bits on: one shift brings a number with its sign,
+// another the next. So a word's slices of the source are read from the last to the first. Where the
+// parts of a row have scales, few rows have sums of a part, and many, for which there are not
+// enough registers, take weights times their scales.
+constexpr const char* kIntegerSums = QUADRA_TEXT(R"(int at = blocks * ${parts:,parts *} words + o;
+$if(zero) ivec$lanes zero = read_m(at + blocks);
+$for(i, pixels) src_at q$i = along_src($column);
 sum$lanes_t f;
-ivec$lanes zero = read_m(at + blocks), h, e;
-$for(i, pixels) sum$lanes_t p$i, a$i_0 = as_float$lanes(read_m(at));
-at += 2 * blocks;
-$for(i, pixels) if (split > 0) { a$i_0 = vec$lanes(0.0f); }
-for (int k = split & (by_part - 1); k < parts; k += by_part) {
-$for(i, pixels) p$i = vec$lanes(0.0f);
-for (int i = split & (by_word - 1); i < words; i += by_word) {
-int word = k * words + i, s = b * src_s + word * (8 / bits);
-ivec$lanes q = read_m(o * step + word * (step > 1 ? 1 : blocks));
-for (int n = 0; n < 32; n += bits * 4, ++s) {
-$for(i, pixels) vec4 v$i = read_src($column, y, s);
+$if(parts)
+$for(i, pixels) sum$lanes_t a$i_0 = vec$lanes(0.0f);
+for (int k = split; k < parts; k += splits) {
+$end
+int begin = ${parts:split,k * words}, end = ${parts:,begin +} words;
+int from = o * step + begin * $next;
+$if(scaled)
+$scale
+sum$lanes_t scale = f;
+$end
+src_at p = at_src(0, y, b * src_s + begin * $slices + ${slices-1});
+$if(!scaled) $for(i, pixels) sum$lanes_t p$i = vec$lanes(0.0f);
+for (int i = begin; i < end; i += ${parts:splits,1}) {
+ivec$lanes w = read_m(from);
+from += ${parts:splits *,} $next;
+$for(n, slices)
+{
+$for(i, pixels) vec4 v$i = fetch_src(p + q$i);
 $for(c, 4)
-
-f = convert_float$lanes((q << up >> up) - zero); q = q >> bits;
-$for(i, pixels) p$i += f * v$i.${c:x,y,z,w};
+f = convert_float$lanes(${zero:w >> up,(w >> up) - zero}); w = w << bits;
+$if(scaled) f = f * scale;
+$for(i, pixels) ${scaled:p$i,a$i_0} += f * v$i.${c:w,z,y,x};
 $end
 }
+$if(slices-1-n) p -= src_slice;
+$end
+p += src_slice * (${parts:splits *,} $slices + ${slices-1});
 }
-$scale
-$for(i, pixels) a$i_0 += p$i * f;
+$if(!scaled) $scale
+$if(parts) $if(!scaled) $for(i, pixels) a$i_0 += p$i * f;
+$if(parts) }
+$if(!parts) $for(i, pixels) sum$lanes_t a$i_0 = p$i * f;
+$if(bias)
+if (split == 0) {
+f = as_float$lanes(read_m(at));
+$for(i, pixels) a$i_0 += f;
 }
+$end
 )");
-constexpr const char* kFloatScale = "f = as_float$lanes(read_m(at + k * blocks));\n";
+constexpr const char* kFloatScale =
+    QUADRA_TEXT("f = as_float$lanes(read_m(at + ${parts:2,(2 + k)} * blocks));\n");
+constexpr const char* kHalfScales =
+    QUADRA_TEXT("ivec$lanes h = read_m(at + (2 + k / 2) * blocks), e;\n");
 constexpr const char* kHalfSums = QUADRA_TEXT(R"(
 sum$lanes_t f;
 $for(i, pixels) sum$lanes_t a$i_0 = vec$lanes(0.0f);
@@ -253,10 +288,16 @@ constexpr const char* kStoreTile =
 std::string Body(const Matrix& matrix, int pixels, bool tiled, const RowVector& vector,
                  bool split) {
   Text text(kBody);
-  const std::string half_scale = std::string("h = read_m(at + k / 2 * blocks);\n") + kHalfScale;
-  text.Set("scale", matrix.half_scales ? half_scale.c_str() : kFloatScale);
+  text.Set("scale", matrix.half_scales ? kHalfScales + std::string(kHalfScale) : kFloatScale);
   text.Set("sums", matrix.halfs ? kHalfSums : kIntegerSums).Set("bias", matrix.bias != nullptr);
-  text.Set("bits", matrix.halfs ? 16 : matrix.stored->stored_bits())
+  const int bits = matrix.halfs ? 16 : matrix.stored->stored_bits();
+  const bool parts = matrix.parts > 1;
+  text.Set("bits", bits)
+      .Set("slices", 8 / bits)
+      .Set("parts", parts)
+      .Set("scaled", parts && pixels > kRowsAtOnce)
+      .Set("zero", !matrix.halfs && matrix.has_zero())
+      .Set("next", matrix.step > 1 ? "1" : "blocks")
       .Set("pixels", pixels)
       .Set("tiled", tiled)
       .Set("split", split);
@@ -335,7 +376,10 @@ bool AddStoredProduct(const KernelContext& context, const Graph& graph, const No
   const Shape& in = graph.shape(node.inputs[0]);
   const RowVector* const own = CpuKernelsFor(gpu).integer_rows;
   const RowVector& vector = own ? *own : kFourRows;
-  const int row_tiles = CeilDiv(in.w, kRowsAtOnce), tiles = row_tiles * in.h;
+  // Each row has a vector of sums and one of its numbers; weights and places take eight.
+  const int most = own ? 0 : (gpu.vector_registers - 8) / 2;
+  const int at_once = std::max(kRowsAtOnce, std::min(most, kMostRowsAtOnce));
+  const int row_tiles = CeilDiv(in.w, at_once), tiles = row_tiles * in.h;
   const int pixels = CeilDiv(in.w, row_tiles);
   int split_bits;
   Matrix matrix =

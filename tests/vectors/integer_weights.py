@@ -16,14 +16,14 @@ BITS = {"int8": 8, "int4": 4, "int2": 2}
 
 class Integers:
     """Random integers and the floats that they stand for. `scales`: "tensor", "channel" (of `axis`) or the size of the
-    blocks that a row is cut into. `tiny`: these are subnormal as halfs, one is 0, one below it."""
+    blocks that a row is cut into. `tiny`: these are subnormal as halfs, one is 0, one below it. `zero` stands for 0.0."""
 
     def __init__(
-        self, name: str, shape, dtype: str, scales: str | int = "channel", axis: int = 0, half=True, tiny=False
+        self, name: str, shape, dtype: str, scales: str | int = "channel", axis: int = 0, half=True, tiny=False, zero=0
     ) -> None:
         half_range, numbers = 2 ** (BITS[dtype] - 1), generator(name)
         self.stored = numbers.integers(-half_range, half_range, shape)
-        self.dtype, self.axis, self.block = dtype, axis, 0
+        self.dtype, self.axis, self.block, self.zero = dtype, axis, 0, zero
         if isinstance(scales, int):
             self.block = scales
             count = (shape[0], shape[1] // scales)
@@ -36,11 +36,11 @@ class Integers:
             count = shape[axis] if scales == "channel" else 1
             self.scales = numbers.uniform(0.5, 1.5, count).astype(np.float32) / half_range
             wide = self.scales.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        self.floats = (self.stored * wide).astype(np.float32)
+        self.floats = ((self.stored - zero) * wide).astype(np.float32)
 
     def add(self, m: Model, zero_points: np.ndarray | None = None) -> Value:
         """The constant."""
-        how = {"scale": self.scales, "scale_axis": self.axis}
+        how = {"scale": self.scales, "scale_axis": self.axis, "zero_point": self.zero}
         if self.block:
             zeros = -1 if zero_points is None else m.const(zero_points).index
             how = {"blocks": Blocks(m.const(self.scales).index, self.block, zeros)}
@@ -62,9 +62,9 @@ class Halfs:
 
 def _dense(
     name, x, w, dtype, scales="channel", activation="NONE", keep_num_dims=False, half=True, version=12, bias=True,
-    tiny=False,
+    tiny=False, zero=0,
 ):  # fmt: skip
-    weights = Integers(name, w, dtype, scales, half=half, tiny=tiny)
+    weights = Integers(name, w, dtype, scales, half=half, tiny=tiny, zero=zero)
     b = generator(name + " bias").uniform(-1, 1, w[0]).astype(np.float32) if bias else None
     how = {"activation": activation, "keep_num_dims": keep_num_dims}
 
@@ -152,6 +152,13 @@ CASES = [
     _dense("of_small_blocks", (1, 24), (5, 24), "int4", 4),
     _dense("of_three_blocks_tiny_scales", (2, 96), (13, 96), "int4", 32, bias=False, tiny=True),
     _dense("of_many_rows", (33, 64), (12, 64), "int4", 32),
+    # 64 KB: they stay integers for any number of rows.
+    _dense("large_many_rows", (37, 256), (300, 256), "int8", activation="RELU"),
+    _dense("large_zero_point", (9, 256), (300, 256), "int8", "tensor", zero=5, bias=False),
+    _dense("large_many_rows", (21, 512), (260, 512), "int4"),
+    _dense("large_many_rows_of_blocks", (22, 512), (260, 512), "int4", 32),
+    _dense("large_many_rows_tiny_scales", (8, 512), (260, 512), "int4", 64, bias=False, tiny=True),
+    _dense("large_many_rows_of_blocks", (11, 1024), (260, 1024), "int2", 32, version=14),
     _dense("of_a_tensor", (1, 64), (12, 64), "int2", "tensor", version=14),
     _dense("of_channels", (3, 64), (20, 64), "int2", version=14),
     _dense("odd", (2, 9), (7, 9), "int2", version=14),
