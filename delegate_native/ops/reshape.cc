@@ -96,18 +96,18 @@ constexpr const char* kRow = QUADRA_TEXT(R"(
   int end_s = src_s * src_b;
 )");
 
-// Four elements are a slice of one pixel of src, or neighbours there, or are looked up one by one.
-// The last slice's unused lanes may run over the end: they stay at the last image.
+// Four elements are a slice of one pixel of src (kind 0), or neighbours there (1), or are looked up
+// one by one (2). The last slice's unused lanes may run over the end: they stay at the last image.
 constexpr const char* kPixel = QUADRA_TEXT(R"(
     int low = from_s + from_c / 4;
     num4 v = read_src(from_x, from_y, low);
-$if(neighbours)
+$if(kind%2)
     if (from_c % 4 != 0) {
       int high = from_s + min(from_c / 4 + 1, src_s - 1);
       v = num_lanes_from(v, read_src(from_x, from_y, high), from_c % 4);
     }
 $end
-$if(scattered)
+$if(kind/2)
     int c = from_c;
     int at_x = from_x;
     int at_y = from_y;
@@ -158,10 +158,10 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   step("step_x", from_shape.w);
   step("step_y", from_shape.h);
   desc.Int("step_s", left * from_shape.slices());
-  const bool whole = from_shape.c % 4 == 0 && to_shape.c % 4 == 0;
-  const bool neighbours = from_shape.c % to_shape.c == 0;
-  const std::string pixel =
-      Text(kPixel).Set("neighbours", neighbours && !whole).Set("scattered", !neighbours && !whole);
+  const int kind = from_shape.c % 4 == 0 && to_shape.c % 4 == 0 ? 0
+                   : from_shape.c % to_shape.c == 0             ? 1
+                                                                : 2;
+  const std::string pixel = Text(kPixel).Set("kind", kind);
   LoopOverResults(context, to_shape, kRow, pixel.c_str(), &desc);
 }
 

@@ -72,13 +72,15 @@ struct Matrix {
   }
   // Whether a number of the file other than 0 stands for 0.
   bool has_zero() const {
-    const Scales& scales = stored->scales();
-    const size_t count = scales.zero_points ? scales.scales->size() : 1;
-    for (size_t i = 0; i < count; i += static_cast<size_t>(parts)) {
-      if (stored->signed_zero(i) != 0) return true;
+    for (int row = 0; row < rows; ++row) {
+      if (zero_of(row) != 0) return true;
     }
     return false;
   }
+  size_t first_scale(int row) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(parts) % stored->scales().scales->size();
+  }
+  int zero_of(int row) const { return stored->signed_zero(first_scale(row)); }
   int scale_words() const { return half_scales ? CeilDiv(parts, 2) : parts; }
   int64_t bytes() const { return numbers() * (halfs ? 2 : 4); }
 
@@ -158,11 +160,11 @@ struct Matrix {
     const Constant& scales = *stored->scales().scales;
     const std::ptrdiff_t width = lanes, next = width * blocks;
     const size_t count = static_cast<size_t>(parts);
-    const size_t first = static_cast<size_t>(row) * count % scales.size();
+    const size_t first = first_scale(row);
     to += row % lanes + (next * words + row / lanes * width);
     if (biases) memcpy(to, &(*biases)[static_cast<size_t>(row)], sizeof(*to));
     to += next;
-    *to = stored->signed_zero(first);
+    *to = zero_of(row);
     for (size_t k = 0; k < count; ++k) {
       if (half_scales) {
         to[next * static_cast<std::ptrdiff_t>(1 + k / 2)] |=
