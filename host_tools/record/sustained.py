@@ -58,7 +58,10 @@ class Sustained:
     def series(self) -> list[tuple[str, list[tuple[float, float]]]]:
         """What is known of the device over time: name with unit, and (seconds, value)."""
         known = {
-            **{f"{kind} temperature, °C": self._temperatures(kind) for kind in ("skin", "gpu", "cpu", "battery")},
+            **{
+                f"{name} temperature, °C": self._temperatures(name.lower())
+                for name in ("skin", "GPU", "CPU", "battery")
+            },
             "GPU clock, MHz": self._of(lambda one: one.gpu_mhz),
             "CPU clock, MHz": self._of(lambda one: one.cpu_mhz),
             "battery current, mA": [

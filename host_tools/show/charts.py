@@ -88,8 +88,8 @@ def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
         if allowed > 0:
             parts.append(vertical("limit", x(allowed), y - 11, y + 11))
         if not math.isnan(peer):
-            parts.append(dot("dot xnnpack", x(peer), y, 5, f"XNNPACK: {peer:.2e}"))
-        parts.append(dot(f"dot {'quadra' if ours <= allowed else 'bad'}", x(ours), y, 5.5, f"Quadra: {ours:.2e}"))
+            parts.append(dot("dot xnnpack", x(peer), y + 4, 5, f"XNNPACK: {peer:.2e}"))  # equal ones are both seen
+        parts.append(dot(f"dot {'quadra' if ours <= allowed else 'bad'}", x(ours), y - 4, 5, f"Quadra: {ours:.2e}"))
         parts.append(heading(name, top))
     return "".join(parts) + "</svg>"
 

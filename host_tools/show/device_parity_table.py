@@ -53,4 +53,4 @@ def place_of(column: Mapping[str, Any]) -> str:
 def _colored(counts: Mapping[str, int]) -> str:
     shown = share(counts)
     all_right = counts[RIGHT] == sum(counts.values())
-    return f"[{'green' if all_right else 'bold red'}]{shown}[/]" if shown else ""
+    return f"[{'green' if all_right else 'bold red'}]{shown}[/]" if shown else "–"

@@ -186,7 +186,7 @@ def _curve(plan: Plan, top: float) -> list[str]:
         (plan.activation_bytes, "", reserved, "peak", reserved + 4),
         (plan.activation_bytes_lower_bound, ' class="bound"', bound, "bound", bound_text),
     ):
-        parts.append(f'<line{kind} x1="{_LEFT}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}" stroke="#b91c1c"/>')
+        parts.append(f'<line{kind} x1="{_LEFT}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}" stroke="#dc2626"/>')
         parts.append(f'<text x="{end + 8}" y="{text_at:.1f}">{word} {size_text(size)}</text>')
     if alive:
         fullest = max(range(len(alive)), key=alive.__getitem__)
@@ -194,7 +194,7 @@ def _curve(plan: Plan, top: float) -> list[str]:
         name = _plain(charts.shorten(plan.dispatches[fullest].name, 30))
         anchor = "end" if x > _WIDTH / 2 else "start"
         text_y = y(alive[fullest]) + (-8 if y(alive[fullest]) > reserved + 20 else 16)
-        parts.append(f'<circle cx="{x:.1f}" cy="{y(alive[fullest]):.1f}" r="3.5" fill="#1e40af"/>')
+        parts.append(f'<circle cx="{x:.1f}" cy="{y(alive[fullest]):.1f}" r="3.5" fill="#3b82f6"/>')
         parts.append(
             f'<text x="{x + (-8 if anchor == "end" else 8):.1f}" y="{text_y:.1f}" text-anchor="{anchor}">'
             f"{size_text(alive[fullest])} kept at {name}</text>"

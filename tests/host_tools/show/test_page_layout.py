@@ -106,3 +106,31 @@ def test_a_failed_run_says_what_it_got(tmp_path):
     assert "The run did not finish" in html
     assert re.findall(r"<dt>(while|got|next)</dt>", html) == ["while", "got", "next"]
     assert "./inv run" in html, "to try it again"
+
+
+def luminance(colour):
+    full = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(full[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_on_what_lies_behind_it(scheme):
+    colours = [dict(re.findall(r"--([\w-]+): (#\w+)", body)) for selector, body in RULES if selector.endswith(":root")]
+    known = colours[0] if scheme == "light" else {**colours[0], **colours[1]}
+    pairs = [(text, back) for text in ("ink", "dim", "quadra") for back in ("back", "card", "soft")]
+    for text, back in [*pairs, *((one, f"{one}-back") for one in ("good", "bad", "warn"))]:
+        dark, bright = sorted(luminance(known[one]) for one in (text, back))
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, (text, back)
+
+
+def test_no_letter_is_smaller_than_eleven_pixels():
+    sizes = [float(size) for size in re.findall(r"(?:font-size:|font:)\s*([\d.]+)px", STYLE)]
+    assert len(sizes) > 10 and min(sizes) >= 11
+    assert rules("small").startswith(" font-size: max("), "one in a small text is not smaller still"
+
+
+def test_dots_of_every_runner_have_a_colour():
+    """Without one, SVG draws them black, which the dark view hides."""
+    assert re.search(r"[^-]fill: var\(--\w+\)", rules(".chart .dot"))
