@@ -23,6 +23,7 @@ from host_tools.judge.regression.launch import Launch
 from host_tools.record import named_plans, plan_view, schema, verdicts
 from host_tools.record.printed import Change, DiffDocument, NodeChange, OutputPair, PlanChange, TimeChange
 from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import RunSpec
 
 MOST_SAMPLES = 60  # of a side: the exact test of more takes long, and adds nothing
 _LEAST_P = 0.05  # where samples that do not overlap at all could be chance, there are too few of them
@@ -42,7 +43,9 @@ def diff(a: Judged, b: Judged) -> DiffDocument:
     return DiffDocument(
         a=str(a.folder.path),
         b=str(b.folder.path),
-        conditions=_conditions(launch_a, launch_b, cell_verdicts.differences(conditions_a, conditions_b)),
+        conditions=_conditions(
+            launch_a, launch_b, {**cell_verdicts.differences(conditions_a, conditions_b), **_limits(*specs)}
+        ),
         differ=bool(shapes > 1 or nodes or plans or any(not pair.same_bits for pair in outputs)),
         same_delegate=launch.library_of(a.folder) == launch.library_of(b.folder),
         verdicts=[_sentence(report) for report in reports],
@@ -60,6 +63,18 @@ def _conditions(a: Launch, b: Launch, found: dict[str, tuple[str, str]]) -> str:
     if bool(compiled[0]) != bool(compiled[1]):
         found = {**found, "kernels that the driver compiled": (str(compiled[0]), str(compiled[1]))}
     return "; ".join(f"{name}: {said[0]} in A, {said[1]} in B" for name, said in found.items())
+
+
+def _limits(a: RunSpec, b: RunSpec) -> dict[str, tuple[str, str]]:
+    """How far outputs may be off, where that is not alike: the same bits may be right in one and wrong in the other."""
+    said = [
+        ", ".join([*([f"{one.max_error:g} of the range"] if one.max_error else []), *(
+            f"{name or 'others'} {absolute:g} + {relative:g} of each number"
+            for name, (absolute, relative) in one.tolerances.items()
+        )]) or "the usual"
+        for one in (a, b)
+    ]  # fmt: skip
+    return {"tolerance": (said[0], said[1])} if said[0] != said[1] else {}
 
 
 def _sentence(report: schema.Verdicts) -> str:

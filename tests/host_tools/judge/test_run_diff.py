@@ -42,6 +42,11 @@ def test_two_runs_that_are_alike_differ_in_nothing(tmp_path):
     assert "verdicts: the same for every node" in said and "plans: equal" in said and "different" not in said
 
 
+def test_what_outputs_may_be_off_by_is_a_condition(tmp_path):
+    found = run_diff.diff(side(tmp_path), side(tmp_path, max_error=1e-9))
+    assert found.conditions == "tolerance: the usual in A, 1e-09 of the range in B" and found.outputs[0].same_bits
+
+
 def test_each_difference_is_told(tmp_path):
     report = run_folders.REPORT
     node = {**report["nodes"][0], "on": "cpu", "partition": -1, "reason": "it is too large"}
