@@ -74,9 +74,10 @@ def compiled(timings: Timings, report: Verdicts) -> int | None:
 
 def headline_words(found: Headline, label: str, threads: int) -> str:
     """What the headline says of Quadra's time relative to that of a peer with this label."""
+    theirs = f"that of the {label}" if label.startswith("stock ") else f"{label}'s"
     if not found.reliable:
-        return f"Quadra's time relative to {label}'s is not reliable: {found.doubt}"
-    said = f"Quadra's {found.words} is {ratio_text(found.ratio)} × {label}'s (medians; {found.others})"
+        return f"Quadra's time relative to {theirs} is not reliable: {found.doubt}"
+    said = f"Quadra's {found.words} is {ratio_text(found.ratio)} × {theirs} (medians; {found.others})"
     return said + ("; other work on the machine changes it" if threads > 1 else "")
 
 

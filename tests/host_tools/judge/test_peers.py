@@ -84,7 +84,7 @@ def test_times_beside_each_peer(tmp_path):
     console = terminal.console()
     with console.capture() as shown:
         times.summary(timings, verdicts, console)
-    assert "Quadra's wall-clock time is 0.26 × stock delegate, OpenCL's (medians;" in shown.get()
+    assert "Quadra's wall-clock time is 0.26 × that of the stock delegate, OpenCL (medians;" in shown.get()
     assert "stock delegate, OpenGL ES did not run: No shader implementation for split" in shown.get()
 
 
