@@ -15,7 +15,7 @@ from pathlib import Path
 from hatchling.builders.wheel import WheelBuilder
 from rich.console import Console
 
-from host_tools.base import digests, installed, settings
+from host_tools.base import digests, installed, settings, terminal
 from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE, RUNNER
 from host_tools.build import aar, apk, apk_check, bazel, ndk, prebuilt, sbom, wheel
 
@@ -183,6 +183,6 @@ def show(made: Made, console: Console) -> None:
     for path in made.files:
         console.print(f"{path}  {path.stat().st_size:,} bytes", highlight=False, soft_wrap=True)
     for note in made.notes:
-        console.print(f"note        {note}", highlight=False, soft_wrap=True)
+        console.print(terminal.folded(f"note: {note}", console.width), markup=False, highlight=False, soft_wrap=True)
     wheels = [path for path in made.files if path.name.startswith("quadra_tools")]
     console.print(f"install     pip install {wheels[0]}", highlight=False, soft_wrap=True)

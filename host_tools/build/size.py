@@ -1,6 +1,7 @@
 """What a shared library weighs, who made it, and what it shows and asks of its surroundings."""
 
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, Section, Symbol, SymbolTableSection
 
+from host_tools.base import terminal
 from host_tools.base.errors import Misuse
 
 S = TypeVar("S", bound=Section)
@@ -141,7 +143,7 @@ def show(size: Size) -> None:
     print(f"  made by: {size.made_by or 'not said'}")
     for name, count in size.sections[:8]:
         print(f"  {count:>12,}  {name}")
-    print(f"  exports: {', '.join(size.exports) or 'none'}")
+    terminal.say(f"  exports: {', '.join(size.exports) or 'none'}", sys.stdout)
     print(f"  needs:   {', '.join(size.needed) or 'nothing'}")
 
 

@@ -22,7 +22,7 @@ def show(result: Bench, console: Console) -> None:
     )
     _table(result, result.rows, bench_columns.inference(result)).show(console)
     if result.doubtful:
-        console.print(f"[yellow]{escape(bench_columns.doubt_words(result))}[/]", soft_wrap=True)
+        console.print(f"[yellow]{escape(bench_columns.doubt_words(result))}[/]")
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
     console.print(
@@ -43,7 +43,7 @@ def show(result: Bench, console: Console) -> None:
     for index, line in enumerate(bench_columns.device_words(result)):
         console.print(f"{'' if index else 'device':10}{escape(line)}", soft_wrap=True)
     for note in result.notes:
-        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
+        console.print(f"[dim]{escape(note)}[/]")
     if "path" in result.library:
         console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
     else:

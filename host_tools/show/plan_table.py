@@ -42,7 +42,7 @@ def show(plan: dict[str, Any], console: Console, top: int = 0, by_bytes: bool = 
 def _dispatches(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:
     table = Table([
         text("dispatch"), text("kernel"), number("bytes"), number("global"), number("local", 1), text("nodes", least=8),
-        text("arguments"),
+        text("arguments", 2, 40),  # narrow ones take ten lines a dispatch
     ])  # fmt: skip
     rows = [(bytes_of(plan, dispatch), dispatch) for dispatch in plan["dispatches"]]
     everything = max(sum(size for size, _ in rows), 1)

@@ -26,7 +26,7 @@ def show(found: DiffDocument, console: Console, top: int = 20, plans: bool = Fal
     for side, path, sentence in zip("AB", (found.a, found.b), found.verdicts):
         console.print(f"{side}  {path}\n   {sentence}", markup=False, soft_wrap=True)
     if found.conditions:
-        console.print(f"[yellow]different conditions[/]: {escape(found.conditions)}", soft_wrap=True)
+        console.print(f"[yellow]different conditions[/]: {escape(found.conditions)}")
     console.print(f"{'the same' if found.same_delegate else 'different'} libquadra.so\n")
     _nodes(found, console, top)
     console.print()

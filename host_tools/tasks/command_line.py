@@ -20,7 +20,7 @@ from invoke.parser import ParseResult
 from invoke.parser.context import ParserContext
 from invoke.program import Program
 
-from host_tools.base import installed, readable, settings
+from host_tools.base import installed, readable, settings, terminal
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse, QuadraError, ToolMissing, needs_clone
 from host_tools.tasks import task_arguments, task_help
@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
     except QuadraError as error:
         if debug:
             traceback.print_exc()
-        print(f"error: {error}", file=sys.stderr)
+        terminal.say(f"error: {error}", sys.stderr)
         return error.exit_code
     except BrokenPipeError:  # the reader of `inv … | head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.base import terminal
 from host_tools.base.errors import QuadraError, ToolMissing, worst
 from host_tools.base.progress import progress
 from host_tools.base.text_table import Table, text, word
@@ -83,7 +84,8 @@ def show(found: Sequence[State], console: Console) -> None:
     table.show(console)
     for one in found:
         if one.word == MISSING:
-            console.print(f"{escape(one.row.name)}: {escape(one.reason)}; next: {escape(one.do_next)}", soft_wrap=True)
+            said = f"{one.row.name}: {one.reason}; next: {one.do_next}"
+            console.print(terminal.folded(said, console.width), markup=False, soft_wrap=True)
     if any(one.word == TO_FETCH for one in found):
         console.print(f"`{FETCH} NAME` fetches one, `{FETCH}` all of them.")
 
