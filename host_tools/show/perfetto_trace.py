@@ -32,21 +32,21 @@ def write(folder: RunFolder) -> Path:
     run.process.process_name = f"Quadra: {folder.spec().label}"
     run.child_ordering = TrackDescriptor.EXPLICIT
     uuid = _RUN
+    events: list[tuple[int, int, timeline.Slice | float | None]] = []  # ns, track, what begins or the value; None: an end
     for track in tracks:
         for lane in lanes(track.slices):
             uuid += 1
             _describe(trace, uuid, track)
-            for event in _events(lane):
-                _add(trace, uuid, clock, *event)
+            events += [(ns, uuid, begins) for ns, begins in _events(lane)]
     for counter in counters:
         uuid += 1
         described = _describe(trace, uuid, counter).counter
         described.unit_name = counter.unit
         if counter.unit == "bytes":
             described.unit = CounterDescriptor.UNIT_SIZE_BYTES
-        for ns, value in counter.values:
-            event = _event(trace, uuid, clock, ns)
-            event.type, event.double_counter_value = TrackEvent.TYPE_COUNTER, value
+        events += [(ns, uuid, value) for ns, value in counter.values]
+    for ns, uuid, what in sorted(events, key=lambda event: event[0]):
+        _fill(_event(trace, uuid, clock, ns), what)
     path = folder.path / FILE
     run_folder.write_bytes(path, trace.serialize())
     return path
@@ -107,16 +107,17 @@ def _event(trace: TraceProtoBuilder, uuid: int, clock: int, ns: int) -> Any:
     return packet.track_event
 
 
-def _add(trace: TraceProtoBuilder, uuid: int, clock: int, ns: int, begins: timeline.Slice | None) -> None:
-    event = _event(trace, uuid, clock, ns)
-    event.type = TrackEvent.TYPE_SLICE_BEGIN if begins else TrackEvent.TYPE_SLICE_END
-    if not begins:
-        return
-    event.name = begins.name
-    event.flow_ids.extend(begins.flows)
-    for name, value in begins.details.items():
-        if value is not None:
-            _annotate(event, name, value)
+def _fill(event: Any, what: timeline.Slice | float | None) -> None:
+    if isinstance(what, timeline.Slice):
+        event.type, event.name = TrackEvent.TYPE_SLICE_BEGIN, what.name
+        event.flow_ids.extend(what.flows)
+        for name, value in what.details.items():
+            if value is not None:
+                _annotate(event, name, value)
+    elif what is None:
+        event.type = TrackEvent.TYPE_SLICE_END
+    else:
+        event.type, event.double_counter_value = TrackEvent.TYPE_COUNTER, what
 
 
 def _annotate(event: Any, name: str, value: int | float | str) -> None:

@@ -13,6 +13,14 @@ _SLACK_NS = 1_000_000  # a driver's clock is set by a call, which lasts
 def written(folder):
     trace = Trace()
     trace.ParseFromString(perfetto_trace.write(folder).read_bytes())
+    described = [packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")]
+    known = {track.uuid for track in described}
+    assert len(known) == len(described) and all(not one.parent_uuid or one.parent_uuid in known for one in described)
+    events = [packet for packet in trace.packet if packet.HasField("track_event")]
+    assert {event.track_event.track_uuid for event in events} <= known
+    assert len({event.trusted_packet_sequence_id for event in events}) <= 1
+    times = [event.timestamp for event in events]
+    assert times == sorted(times), "those of a sequence are in order"
     return trace
 
 
