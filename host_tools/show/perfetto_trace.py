@@ -32,7 +32,7 @@ def write(folder: RunFolder) -> Path:
     run.process.process_name = f"Quadra: {folder.spec().label}"
     run.child_ordering = TrackDescriptor.EXPLICIT
     uuid = _RUN
-    events: list[tuple[int, int, timeline.Slice | float | None]] = []  # ns, track, what begins or the value; None: an end
+    events: list[tuple[int, int, timeline.Slice | float | None]] = []  # ns, track; what begins, a value, or an end
     for track in tracks:
         for lane in lanes(track.slices):
             uuid += 1
