@@ -22,7 +22,7 @@ def console(stderr: bool = False) -> Console:
 
 def say(text: str, stream: TextIO) -> None:
     """Prints sentences. On a terminal, lines end between words and outside of commands in `…`."""
-    print(folded(text, shutil.get_terminal_size().columns) if stream.isatty() else text, file=stream)
+    print(folded(text, shutil.get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)
 
 
 def folded(text: str, columns: int) -> str:

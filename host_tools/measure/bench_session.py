@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from host_tools.base import interrupt, settings
+from host_tools.base import interrupt, settings, terminal
 from host_tools.base.errors import Misuse
 from host_tools.base.progress import progress
 from host_tools.base.units import counted
@@ -55,7 +55,7 @@ def _intended(wanted: Asked) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    terminal.say(text, sys.stderr)
 
 
 def _places(

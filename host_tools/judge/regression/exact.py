@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from host_tools.record.verdicts import APIS
+
 PASS, REGRESSED, IMPROVED, INCONCLUSIVE = "pass", "regressed", "improved", "inconclusive"
 _NAMED = 3  # so many things are named, the rest is counted
 _FARTHER = 2.0  # times as far from the CPU's numbers, and
@@ -60,11 +62,11 @@ def _largest(facts: Facts) -> float:
 
 def _verdicts(before: Facts | None, now: Facts) -> Exact:
     on_gpu = now["nodes"] - len(now["on_cpu"])
-    words = f"{on_gpu} of {now['nodes']} nodes on {now['backend']}, {_count(now['partitions'], 'partition')}"
+    words = f"{on_gpu} of {now['nodes']} nodes on {_api(now)}, {_count(now['partitions'], 'partition')}"
     if not before:
         return Exact(PASS, words)
     if before["backend"] != now["backend"]:
-        return Exact(REGRESSED, f"{now['backend']} runs it, it was {before['backend']}; {'; '.join(now['notes'])}")
+        return Exact(REGRESSED, f"{_api(now)} runs it, it was {_api(before)}; {'; '.join(now['notes'])}")
     was, is_ = _nodes(before), _nodes(now)
     lost = [f"{is_[n][0]} (node {n}): {is_[n][1]}" for n in is_ if n not in was]
     won = [f"{was[n][0]} (node {n})" for n in was if n not in is_]
@@ -79,13 +81,17 @@ def _verdicts(before: Facts | None, now: Facts) -> Exact:
     return Exact(PASS, f"{words}; other reasons: {_few(changed)}" if changed else words)
 
 
+def _api(facts: Facts) -> str:
+    return APIS.get(facts["backend"], str(facts["backend"]))
+
+
 def _nodes(facts: Facts) -> dict[str, tuple[str, str]]:
     return {row["node"]: (row["op"], row["reason"]) for row in facts["on_cpu"]}
 
 
 def _plan(before: Facts | None, now: Facts) -> Exact:
     plan = now["plan"]
-    words = f"{_count(len(plan['dispatches']), 'dispatch')} of {_count(plan['programs'], 'program')}"
+    words = f"{_count(len(plan['dispatches']), 'dispatch')} of {_count(plan['programs'], 'kernel')}"
     if not before:
         return Exact(PASS, words)
     was = before["plan"]
@@ -105,7 +111,7 @@ def _changes(was: Facts, now: Facts) -> list[str]:
         if was[key] != now[key]:
             found.append(f"{now[key]} {name}, was {was[key]}")
     if was["programs"] != now["programs"]:
-        found.append(f"{_count(now['programs'], 'program')}, was {was['programs']}")
+        found.append(f"{_count(now['programs'], 'distinct kernel')}, was {was['programs']}")
     gone, new = _difference(was["dispatches"], now["dispatches"])
     if gone or new:
         counts = f"{_count(len(now['dispatches']), 'dispatch')}, was {len(was['dispatches'])}"

@@ -40,12 +40,13 @@ def write(session: Session) -> Path:
 def _cell(case: Case, threads: int) -> dict[str, Any]:
     found = {finding.metric: finding for finding in case.findings}
     charts = [(f, plots.sides(f)) for f in case.findings if f.metric in metrics.TIMED and f.now]
-    history, unit = _history(case, found.get("steady"))
+    history, unit, kinds = _history(case, found.get("steady"))
     return {
         "case": case,
         "findings": found,
         "charts": charts,
         "history": history,
+        "marks": {kind: words for kind, words in _marks(found.get("steady")).items() if kind in kinds},
         "unit": unit,
         "runners": _runners(case, threads),
         "peers": case.good[-1].facts["peers"] if case.good else [],
@@ -84,10 +85,17 @@ def _samples(case: Case, key: str) -> Samples:
     return Samples(*(list(map(statistics.median, values)) for values in sides))
 
 
-def _history(case: Case, steady: Finding | None) -> Any:
-    """Steady times of the earlier sessions under the same conditions, the baseline and now."""
+def _marks(steady: Finding | None) -> dict[str, str]:
+    """What the kinds of dots in a history are."""
+    now = {steady.verdict: f"now: {'passed' if steady.verdict == 'pass' else steady.verdict}"} if steady else {}
+    return {"before": "baseline", "past": "earlier sessions", **now}
+
+
+def _history(case: Case, steady: Finding | None) -> tuple[str, str, set[str]]:
+    """Steady times of the earlier sessions under the same conditions, the baseline and now; with their unit, and the kinds
+    of dots."""
     if not steady or not steady.now:
-        return "", ""
+        return "", "", set()
     measure = metrics.measure_with(steady.unit)
     points: list[plots.Point] = []
     stored = {one.id: one for one in case.past}
@@ -102,7 +110,7 @@ def _history(case: Case, steady: Finding | None) -> Any:
         words = f"session {one.session} ({one.suite}{cut}), library {one.library[:12]}, {len(series.values)} launches"
         points.append(_point(one.started, series.values, steady.unit, kind, words))
     points.append(_point(case.launches[-1].at, steady.now, steady.unit, steady.verdict, "now"))
-    return plots.history(points, steady.unit), steady.unit
+    return plots.history(points, steady.unit), steady.unit, {point[4] for point in points}
 
 
 def _point(when: float, values: Any, unit: str, kind: str, words: str) -> plots.Point:

@@ -39,7 +39,8 @@ def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str
 
 
 def sides(finding: Finding) -> str:
-    """A dot per launch, in the order of launches: the baseline above, now below; medians marked."""
+    """A dot per launch, in the order of launches: the baseline above, now below. Marked are the baseline's median and where
+    the shift puts it, which is what the finding says: of a few launches, the median of now may lie on its other side."""
     rows = [("baseline", "before", finding.before), ("now", finding.verdict, finding.now)]
     rows = [row for row in rows if row[2]]
     values = [value for _, _, side in rows for value in side]
@@ -55,9 +56,11 @@ def sides(finding: Finding) -> str:
             step = (number / max(1, len(side) - 1) - 0.5) * 22
             words = f"launch {number + 1}: {metric_text(value, finding.unit)}"
             parts.append(charts.dot(f"dot {kind}", x(value), y + step, 3.6, words))
-        middle = statistics.median(side)
+        moved = finding.shift if index and finding.before else None
+        middle = statistics.median(finding.before if moved else side) * math.exp(moved.effect if moved else 0.0)
         parts.append(charts.vertical("median", x(middle), y - 15, y + 15))
-        parts.append(charts.heading(name, 54 * index, f"median {metric_number(middle, finding.unit)}"))
+        words = "about" if moved else "median"
+        parts.append(charts.heading(name, 54 * index, f"{words} {metric_number(middle, finding.unit)}"))
     return "".join(parts) + "</svg>"
 
 

@@ -176,8 +176,8 @@ def test_a_start_in_which_the_driver_compiled_is_left_out():
 @pytest.mark.parametrize(
     ("metric", "change", "verdict", "words"),
     [
-        ("verdicts", {}, PASS, "2 of 3 nodes on opencl, 1 partition"),
-        ("verdicts", {"backend": "gles", "notes": ["no CL"]}, REGRESSED, "gles runs it, it was opencl; no CL"),
+        ("verdicts", {}, PASS, "2 of 3 nodes on OpenCL, 1 partition"),
+        ("verdicts", {"backend": "gles", "notes": ["no CL"]}, REGRESSED, "OpenGL ES runs it, it was OpenCL; no CL"),
         ("verdicts", {"on_cpu": []}, IMPROVED, "newly on the GPU: ARG_MAX (node 0:2)"),
         ("verdicts", {"partitions": 2}, REGRESSED, "2 partitions, was 1"),
         ("plan", {}, PASS, "unchanged"),
