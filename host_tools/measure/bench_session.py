@@ -46,9 +46,9 @@ def _intended(wanted: Asked) -> str:
     count = len(wanted.models)
     named = ", ".join(map(from_arguments.label, wanted.models)) if count <= 3 else f"{count} models"
     apis = " and ".join(verdicts.APIS[backend] for backend in wanted.backends)
-    peers = " and ".join(peer_names.label(peer) for peer in wanted.peers)
+    peers = "; ".join(peer_names.label(peer) for peer in wanted.peers)
     inferences = counted(wanted.repetitions, "inference")
-    what = f"bench: {named} on {apis}, beside {peers}, {inferences} each"
+    what = f"bench: {named} on {apis}, beside {peers}: {inferences} each"
     rows = count * len(wanted.kinds)
     soon = " The first of them says how long the rest takes." if rows > 1 else ""
     return f"{what}, {counted(rows, 'row')}.{soon} Ctrl-C keeps what was measured until then"

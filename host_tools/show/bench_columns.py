@@ -75,7 +75,11 @@ def starts(bench: Bench) -> list[Column]:
     found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
     found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
     found += [_start("LiteRT GPU", peer_names.key(LITERT), WARM)] if LITERT in bench.asked.peers else []
-    found += [] if LITERT in bench.asked.peers else _ranked(4, [_count("programs"), _count("dispatches")])
+    found += (
+        []
+        if LITERT in bench.asked.peers
+        else _ranked(4, [_count("kernels", "programs"), _count("dispatches", "dispatches")])
+    )
     found += _ranked(3, [_mib("peak cold", "cold_peak_rss_bytes", 0), _mib("peak", "peak_rss_bytes", 0)])
     found += _ranked(1, [_mib("own", "private_bytes", 0)])
     found += _ranked(2, [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)])
@@ -165,8 +169,8 @@ def _ms(runner: Runner, what: str = STEADY, kind: str = "median") -> Cell:
     return Cell(units.ms(us) if us else "–")
 
 
-def _count(key: str) -> Column:
-    return Column(key, lambda row: Cell(str(row.sizes.get(key, 0))))
+def _count(title: str, key: str) -> Column:
+    return Column(title, lambda row: Cell(str(row.sizes.get(key, 0))))
 
 
 def _mib(title: str, key: str, digits: int) -> Column:

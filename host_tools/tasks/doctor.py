@@ -174,9 +174,9 @@ def _phone_compilers() -> Check:
     states = []
     for vendor, architecture in phone_compilers.ARCHITECTURES.items():
         there = phone_compilers.installed(vendor)
-        absent = f"not fetched; {phone_compilers.install_of(architecture.api)} does it"
+        absent = f"not fetched ({phone_compilers.install_of(architecture.api)} does it)"
         states.append(f"{vendor.capitalize()}: {f'Mesa {there.version}' if there else absent}")
-    return Check("compilers of phones' GPUs, for inv analyse", ", ".join(states), True)
+    return Check("compilers of phones' GPUs, for inv analyse", "; ".join(states), True)
 
 
 def _folders() -> list[Check]:

@@ -12,6 +12,7 @@ from host_tools.base import progress, terminal
 from host_tools.base.text_table import Table, number, text
 from host_tools.parity import device_parity
 from host_tools.parity.vector_parity import Cell, Column, Parity
+from host_tools.record.verdicts import APIS
 from host_tools.show import device_parity_page, device_parity_table
 
 _SHOWN_FAILURES = 40
@@ -24,7 +25,8 @@ def show(found: Parity, console: Console) -> None:
         backend for backend, _, _ in found.columns
     ):  # side by side they are wider than a terminal
         columns = [column for column in found.columns if column[0] == backend]
-        table = Table([text(f"\n{backend}"), *(number("\n".join(column[1:])) for column in columns)])
+        head = text(f"\n{APIS.get(backend, backend)}")
+        table = Table([head, *(number("\n".join(column[1:])) for column in columns)])
         for op in found.ops:
             table.add_row(escape(op), *(found.cells[op, column].shown() for column in columns))
         table.show(console)

@@ -635,7 +635,7 @@ def test_a_bench_says_before_it_begins_what_it_will_do():
     wanted = Asked(("a", "b", "c", "d"), ("opencl", "gles"), ("xnnpack",), 50, "host", (1, 2))
     said = bench_session._intended(wanted)
     assert (
-        "4 models on OpenCL and OpenGL ES, beside XNNPACK, 50 inferences each, 8 rows. The first of them says" in said
+        "4 models on OpenCL and OpenGL ES, beside XNNPACK: 50 inferences each, 8 rows. The first of them says" in said
     )
     assert "minute" not in said, "a figure that nothing was measured for"
 

@@ -111,4 +111,4 @@ def test_a_driver_too_old_for_compute_is_no_device(monkeypatch):
 def test_compilers_of_phones_gpus_are_named_and_not_required(tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path))
     check = doctor._phone_compilers()
-    assert check.ok and "Adreno: not fetched; ./inv analyse --install does it" in check.found
+    assert check.ok and "Adreno: not fetched (./inv analyse --install does it)" in check.found
