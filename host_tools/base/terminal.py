@@ -10,7 +10,7 @@ from rich.console import Console
 
 ENDLESS = 1 << 20  # columns
 _WORDS = re.compile(r"(?:`[^`\n]*`|\S)+")  # a command is one: a line that it breaks in cannot be copied
-_LEAD = re.compile(r"\s*(?:[a-z]+: )?")  # what a sentence's further lines are indented by
+_LEAD = re.compile(r"\s*(?:\| |[a-z]+: )?")  # what a sentence's further lines are indented by
 
 
 def console(stderr: bool = False) -> Console:

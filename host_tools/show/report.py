@@ -110,7 +110,7 @@ def content(judged: Judged) -> dict[str, Any]:
         "many": len(judged.over.names) if judged.over else 0,
         "free_sizes": _free_sizes(folder),
         "command": as_command.run(_with_its_inputs(spec, folder)),
-        "show_plan": f"{installed.COMMAND} plan show {shlex.quote(spec.run_id)}",
+        "show_plan": f"{installed.COMMAND} plan show {shlex.quote(spec.run_id)}" if folder.partitions() else "",
         "runtimes": ["Quadra", *map(peer_names.label, spec.peers)],
         "status": status,
         "failed": status.state != run_folder.COMPLETE,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from host_tools.base.errors import Misuse
+from host_tools.base.units import size_text
 from host_tools.phone.adb import choice, lock, parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.files import transfer
@@ -31,7 +32,7 @@ def push(names: Sequence[str], on: str, clean: bool) -> None:
 
 
 def lines(pushed: transfer.Pushed) -> list[str]:
-    size = f"{pushed.sent_bytes / 1e6:.1f} MB sent, {pushed.kept_bytes / 1e6:.1f} MB were there already"
+    size = f"{size_text(pushed.sent_bytes)} sent, {size_text(pushed.kept_bytes)} were there already"
     again = f", {pushed.retries} retries" if pushed.retries else ""
     first = f"{pushed.serial}: {size}{again}, {pushed.wall_s:.1f} s"
     return [first, *(f"  {Path(path).name}  {remote}" for path, remote in pushed.remote.items())]

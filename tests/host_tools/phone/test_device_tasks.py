@@ -96,7 +96,7 @@ def test_a_device_that_is_misspelt_is_told_with_the_right_one(capsys, phones):
 
 def test_a_model_is_pushed_to_all_devices_once(capsys, phones, model):
     status, out, _ = inv(capsys, "push", model, "--on=all")
-    assert status == 0 and out.count("0.0 MB sent") == 2 and out.count("/store/") == 2
+    assert status == 0 and out.count("1000 bytes sent, 0 bytes were there") == 2 and out.count("/store/") == 2
     status, out, _ = inv(capsys, "push", model, f"--on={phones[0].serial}")
     assert status == 0 and out.count("/store/") == 1
     status, out, _ = inv(capsys, "push", "--clean", "--on=any")

@@ -82,6 +82,27 @@ def test_the_steps_of_a_build_are_words_and_those_that_took_time(tmp_path):
     assert "compile, ms" in html and "first launch, ms" in html and "tune, ms" not in html
 
 
+def test_what_a_folder_lacks_is_not_told(tmp_path):
+    """As that of a run on a device whose app crashed."""
+    library = {"path": "", "bytes": 1, "sha256": "0" * 64}
+    known = {
+        "time": "",
+        "cpu": "a chip",
+        "cpus": 8,
+        "load_average": [1.0],
+        "system": "",
+        "python": "",
+        "library": library,
+    }
+    folder = run_folders.make(tmp_path, environment=known)
+    html = report.render(judged.judge(folder))
+    assert "a chip, 8 CPUs; load" in html and "plan show" not in html and "Plan and memory" in html
+    run_folder.write_json(folder.path / "environment.json", {**known, "cpus": 0})
+    (folder.path / "partition_0").mkdir()
+    html = report.render(judged.judge(folder))
+    assert "a chip; load" in html and f"./inv plan show {folder.spec().run_id}" in html
+
+
 def test_trace_and_memory_map_are_linked_where_they_are(tmp_path):
     names = (report.TRACE, report.MEMORY_MAP)
     folder, html = html_of(tmp_path, profile=run_folders.PROFILE)
