@@ -50,6 +50,20 @@ def inference(bench: Bench) -> list[Column]:
     return [*columns, *xnnpack, *_ranked(3, twins), *_ranked(2, shipped), *_ranked(2, litert)]
 
 
+def starts_words(bench: Bench) -> str:
+    """What the columns of starts are."""
+    found = ["ms to the end of the first inference, 1 thread", "cold: all caches are empty", "cpu: processor time"]
+    if peer_names.needs_shipped(bench.asked.peers):
+        found.append("stock: TFLite's stock GPU delegate, ratio: Quadra's start relative to its")
+    if not bench.on_host:
+        found.append("warm: the drivers' caches alone are full")
+    if bench.on_host or bench.asked.place == "jvm":
+        found.append("second: with what an earlier one kept, median of processes of their own")
+    if bench.on_host:
+        found.append("MiB after the first inference, own: private, no page of a file; weights: on the GPU/in the file")
+    return "; ".join(found)
+
+
 def starts(bench: Bench) -> list[Column]:
     """To the end of the first inference, at one thread; the second start has the plans that the cold one kept; sizes where the peers did not run: memory, of it tensors, their lower bound,
     and weights beside those of the file."""

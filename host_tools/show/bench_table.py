@@ -25,9 +25,8 @@ def show(result: Bench, console: Console) -> None:
         console.print(f"[yellow]{escape(bench_columns.doubt_words(result))}[/]")
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
-    console.print(
-        "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: caches empty; second: from what one kept; MiB, own: private, weights on GPU/in file[/]"
-    )
+    title = "Starts and size" if result.on_host else "Starts"
+    console.print(f"\n[bold]{title}[/]  [dim]{bench_columns.starts_words(result)}[/]")
     _table(result, result.started, bench_columns.starts(result)).show(console)
     for line in bench_columns.failures(result):
         console.print(f"[red]✗[/] {escape(line)}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec import structs
 from PIL import Image
 
@@ -86,8 +86,15 @@ def environment() -> jinja2.Environment:
         size=size_text,
         number=number_text,
         breakable=_breakable,
+        with_code=_with_code,
     )
     return found
+
+
+def _with_code(text: str) -> Markup:
+    """A sentence, whose commands in `…` are set as code."""
+    parts = re.split(r"`([^`\n]+)`", str(text))
+    return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(parts))
 
 
 def _breakable(name: str) -> Markup:

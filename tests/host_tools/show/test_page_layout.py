@@ -46,6 +46,12 @@ def test_names_may_go_on_after_their_dashes_and_slashes():
     assert show(name="<b>/x") == "&lt;b&gt;/<wbr>x" and show(name="CONV") == "CONV"
 
 
+def test_commands_in_sentences_are_set_as_code():
+    show = report.environment().from_string("{{ text | with_code }}").render
+    assert show(text="`inv bench` on <b>; `x`") == "<code>inv bench</code> on &lt;b&gt;; <code>x</code>"
+    assert show(text="`<i>` a ` alone") == "<code>&lt;i&gt;</code> a ` alone"
+
+
 def html_of(tmp_path, inputs=None, **more):
     """The report of a run whose output is a mask."""
     mask = np.zeros((1, 16, 16, 1), np.float32)
