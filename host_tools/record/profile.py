@@ -44,6 +44,9 @@ class Dispatch:
         return self.flops / self.time_us / 1e3 if self.time_us > 0 else 0.0
 
 
+_NEARLY = 0.1  # of an inference
+
+
 @dataclass(frozen=True)
 class Profile:
     dispatches: tuple[Dispatch, ...]  # in the order of execution
@@ -55,6 +58,13 @@ class Profile:
     @property
     def dispatch_us(self) -> float:
         return sum(d.time_us for d in self.dispatches)
+
+    @property
+    def doubt(self) -> str:
+        """Why the parts are not the whole; empty where they nearly are."""
+        apart = abs(self.invoke_us - self.dispatch_us - self.overhead_us)
+        few = apart <= _NEARLY * self.invoke_us
+        return "" if few else "each is a median of its own; on a busy machine they do not add up"
 
     def by_kernel(self) -> list[tuple[str, float, int]]:
         """(kernel, time_us, dispatches), slowest first."""
@@ -153,6 +163,8 @@ def show(profile: Profile, console: Console, top: int) -> None:
         f"{profile.dispatch_us:.0f} us in {counted(len(profile.dispatches), 'dispatch')}, "
         f"{profile.overhead_us:.0f} us outside (interpreter, nodes on the CPU, launches, copies)"
     )
+    if profile.doubt:
+        console.print(profile.doubt)
     if profile.clock:
         console.print(profile.clock)
 

@@ -158,3 +158,9 @@ def test_a_report_links_to_nothing_that_could_not_be_written(tmp_path):
     (folder.path / "partition_0" / "plan.quadra").write_bytes(b"no plan")
     html = run_pages.write(judged.judge(folder)).read_text()
     assert '<a href="memory.html">' not in html and '<a href="trace.pftrace">' in html
+
+
+def test_medians_that_do_not_add_up_say_so():
+    """A busy machine: an inference of 258 ms, of which 194 lie in dispatches and 1 outside of them."""
+    assert "do not add up" in profile.Profile((), 258e3, 1e3, 10).doubt
+    assert not profile.Profile((), 258e3, 240e3, 10).doubt
