@@ -90,3 +90,24 @@ def load() -> list[float]:
 def peak_rss_bytes() -> int:
     """The most memory that this process had; 0 where the system does not say."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if resource is not None else 0
+
+
+def other_user_of_port(port: int) -> str:
+    """The name of the user, neither root nor this one, who listens on a port of 127.0.0.1; empty: there is none, or it is not known."""
+    try:
+        import pwd
+
+        with open("/proc/net/tcp", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+    except (ImportError, OSError):  # not Linux
+        return ""
+    ends = {
+        f"{address}:{port:04X}" for address in ("00000000", "0100007F", "7F000001")
+    }  # any, and 127.0.0.1 in both orders
+    users = {int(row[7]) for row in rows[1:] if row[1] in ends and row[3] == "0A"}  # 0A: it listens
+    for user in users - {0, os.geteuid()}:
+        try:
+            return pwd.getpwuid(user).pw_name
+        except KeyError:
+            return f"user {user}"
+    return ""

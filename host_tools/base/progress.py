@@ -1,6 +1,7 @@
 """Shows on stderr that something long is alive: a spinner on a terminal, now and then a line elsewhere."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ _QUIET_S = 2.0  # a step that only looked, as a build of what is there, says not
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[str], None]]:
     """Yields show(text): what is happening right now. Off a terminal, steps of less than two seconds
-    leave no trace."""
+    leave no trace, and longer ones a line every 15 seconds, also while nothing new is shown."""
     from rich.console import Console  # here and below: processes without a terminal of their own need not load it
     from rich.markup import escape
 
@@ -24,15 +25,23 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
         with console.status(escape(title)) as status:
             yield lambda text: status.update(f"{escape(title)}  [dim]{escape(text[:90])}[/]")
         return
-    last = [started]
+    latest, over = [""], threading.Event()
 
     def show(text: str) -> None:
-        now = time.monotonic()
-        if now - last[0] >= _LINE_EVERY_S:
-            last[0] = now
-            print(f"· {title}: {now - started:.0f} s  {text[:100]}", file=sys.stderr, flush=True)
+        latest[0] = text
 
-    yield show
+    def tell() -> None:
+        while not over.wait(_LINE_EVERY_S):
+            line = f"· {title}: {time.monotonic() - started:.0f} s  {latest[0][:100]}"
+            print(line.rstrip(), file=sys.stderr, flush=True)
+
+    teller = threading.Thread(target=tell, daemon=True, name="progress")
+    teller.start()
+    try:
+        yield show
+    finally:
+        over.set()
+        teller.join()
     if time.monotonic() - started >= _QUIET_S:
         print(f"· {title}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 

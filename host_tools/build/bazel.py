@@ -29,6 +29,7 @@ _PROGRESS = re.compile(
 )
 # "[21 / 172] Compiling x.cc; 0s processwrapper-sandbox ... (2 actions running)": what it does, without how.
 _STEP = re.compile(r"(\[[\d,]+ / [\d,]+\] .+?)(?:; \d+s .*| \.\.\. .*)?$")
+_BUSY = re.compile(r"^Another command ")  # "(pid=17) is running. Waiting for it to complete on the server …"
 # Exit statuses of `bazel`; any other means that Bazel itself could not work.
 _BUILD_FAILED, _TESTS_FAILED, _NO_TESTS = 1, 3, 4
 
@@ -178,7 +179,9 @@ def _steps(show: Callable[[str], None]) -> Callable[[str], None]:
     """Tells `show` of the steps among Bazel's lines."""
 
     def on_line(line: str) -> None:
-        if step := _STEP.match(line):
+        if _BUSY.match(line):
+            show("waits for another build of this clone to end")
+        elif step := _STEP.match(line):
             show(step[1])
 
     return on_line

@@ -50,8 +50,11 @@ def port() -> int:
 def up(deadline: Deadline) -> bool:
     """Makes sure that the server answers. Returns whether it had to be started."""
     number = port()
+    first = number not in _USES
     _use(number)
     if answers(number):
+        if first:
+            _check_user(number)
         return False
     with file_lock.held(_file(number, "start"), deadline.left()):
         if answers(number):
@@ -132,6 +135,19 @@ def _start(number: int, deadline: Deadline) -> None:
     except BaseException:
         stop(number)
         raise
+
+
+def _check_user(number: int) -> None:
+    """A virtual device refuses other users' servers, and all that the toolkit would see is that nothing answers."""
+    user = portable.other_user_of_port(number)
+    if not user:
+        return
+    raise DeviceError(
+        f"use the adb server of virtual devices on port {number}",
+        f"another user of this machine started it ({user}), and your devices refuse other users",
+        f"set QUADRA_ADB_PORT to a port of your own, such as {number + 1}, for all that you start",
+        step="start the adb server",
+    )
 
 
 def _not_started(number: int, log: Path, reason: str) -> DeviceError:

@@ -1,5 +1,7 @@
 """Progress off a terminal: long steps leave a line, short ones nothing."""
 
+import time
+
 import pytest
 
 from host_tools.base import progress
@@ -13,3 +15,14 @@ def test_a_step_that_only_looked_leaves_nothing(seconds, said, monkeypatch, caps
     with progress.progress("build x"):
         pass
     assert capsys.readouterr().err == said
+
+
+def test_a_step_of_which_nothing_is_heard_still_leaves_lines(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.05)
+    with progress.progress("build x") as show:
+        show("waits")
+        time.sleep(0.5)
+    said = capsys.readouterr().err
+    assert said.count("· build x: 0 s  waits\n") >= 2
+    time.sleep(0.2)
+    assert capsys.readouterr().err == "", "it is over"

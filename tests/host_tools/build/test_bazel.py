@@ -41,6 +41,7 @@ def test_progress_has_the_steps_without_how_bazel_does_them(fake_bazel, monkeypa
     shown = []
     monkeypatch.setattr(bazel, "progress", lambda title: contextlib.nullcontext(shown.append))
     lines = [
+        "Another command (pid=17) is running. Waiting for it to complete on the server (server_pid=18)...",
         "INFO: Invocation ID: 1",
         "Loading: 0 packages loaded",
         "[21 / 172] Compiling ops/conv.cc; 0s processwrapper-sandbox ... (2 actions running)",
@@ -50,6 +51,7 @@ def test_progress_has_the_steps_without_how_bazel_does_them(fake_bazel, monkeypa
     fake_bazel(0, output="\n".join(lines))
     bazel.build(["//x"])
     assert shown == [
+        "waits for another build of this clone to end",
         "[21 / 172] Compiling ops/conv.cc",
         "[1,022 / 1,172] Linking libquadra.so",
         "[3 / 172] checking cached actions",

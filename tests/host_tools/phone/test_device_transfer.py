@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from host_tools.base import settings
+from host_tools.base import portable, settings
 from host_tools.base.errors import (
     AppMissing,
     DeviceBusy,
@@ -33,6 +33,7 @@ from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.server_connection import Deadline
 from host_tools.phone.files import pull, transfer
 from host_tools.virtual_device.device import VirtualDevice
+from tests.host_tools.free_port import free_port
 from tests.host_tools.installed import install
 
 PACKAGE = "org.example.app"
@@ -257,6 +258,31 @@ def test_a_port_that_another_program_holds_is_told(tmp_path, monkeypatch):
         with pytest.raises(DeviceError, match="QUADRA_ADB_PORT"):
             virtual_server.up(Deadline(5))
         virtual_server.leave()
+
+
+@pytest.mark.skipif(not portable.is_root(), reason="starts a process of another user, which needs root")
+def test_a_server_of_another_user_is_told(tmp_path, monkeypatch):
+    port = free_port()
+    serve = (
+        "import socket\n"
+        f"with socket.create_server(('127.0.0.1', {port})) as server:\n"
+        "    print('up', flush=True)\n"
+        "    while True:\n"
+        "        peer, _ = server.accept()\n"
+        "        peer.recv(64), peer.sendall(b'OKAY00040029'), peer.close()\n"
+    )
+    monkeypatch.setenv("QUADRA_ADB_PORT", str(port))
+    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path))
+    with subprocess.Popen(
+        ["/usr/bin/python3", "-c", serve], stdout=subprocess.PIPE, user=65534, group=65534, cwd="/"
+    ) as other:
+        try:
+            assert other.stdout.readline() == b"up\n"
+            with pytest.raises(DeviceError, match=r"(?s)another user .*\(nobody\).*QUADRA_ADB_PORT"):
+                virtual_server.up(Deadline(5))
+        finally:
+            other.kill()
+            virtual_server.leave()
 
 
 def test_a_device_that_is_not_there_is_told_with_what_to_do(device, phone):
