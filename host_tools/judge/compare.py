@@ -163,7 +163,7 @@ def compare(folder: RunFolder, tolerances: Mapping[str, Tolerance] | None = None
         )
     rows = tuple(_within(row, ours[i], theirs[i], tolerances) for i, row in enumerate(rows))
     from_xnnpack = [0.0 if is_so else distance(ours[i], arrays[i]) for i, is_so in enumerate(explained)]
-    found = _findings(reference, rows, peers, explained, from_xnnpack, moves)
+    found = _findings(reference, rows, peers, explained, from_xnnpack, moves) + _flat(rows, theirs)
     result = Comparison(folder.path.name, precision, reference.kernels, rows, peers, found, spec.max_error)
     run_folder.write_json(folder.path / "compare.json", result.to_json())
     return result
@@ -247,6 +247,24 @@ def _findings(
             f" {_outputs(moved, worst)}: it magnifies rounding, and errors up to the tolerance, {worst.allowed:.0e}, say little"
         )
     return tuple(found)
+
+
+def _flat(rows: tuple[OutputError, ...], theirs: list[np.ndarray]) -> tuple[str, ...]:
+    """The outputs of many numbers that are all equal: right ops and many wrong ones give them alike."""
+    flat = [
+        (row, array.flat[0])
+        for row, array in zip(rows, theirs)
+        if array.size > 1 and not row.labels and (array == array.flat[0]).all()
+    ]
+    if not flat:
+        return ()
+    row, value = flat[0]
+    others = ", ".join(str(one.index) for one, _ in flat[1:9])
+    same = f"; outputs {others}{' …' if len(flat) > 9 else ''} are as flat" if others else ""
+    return (
+        f"all numbers of output {row.index} ({row.name}) on the CPU are {float(value):.4g}{same}. Wrong ops may not show there:"
+        " other inputs (`--inputs`), or trained weights, tell more",
+    )
 
 
 def _outputs(among: list[tuple[float, OutputError]], worst: OutputError) -> str:

@@ -55,7 +55,7 @@ class Compared(File, kw_only=True):
     findings: Annotated[
         Texts,
         Is(
-            "what the judgement found out about the reference: where XNNPACK differs by more than rounding explains, and outputs that magnify rounding"
+            "what the judgement found out about the reference: where XNNPACK differs by more than rounding explains; outputs that magnify rounding, or are one number everywhere"
         ),
     ] = []
 

@@ -22,6 +22,20 @@ def test_equal_outputs_are_right(tmp_path):
     assert result.ok and result.outputs[0].max_error == 0 and result.outputs[0].different == 0
 
 
+@pytest.mark.parametrize(
+    ("theirs", "said"),
+    [
+        (np.full((1, 100), 0.01, np.float32), "are 0.01. Wrong ops"),  # softmax of a model that nobody trained
+        (np.append(np.full(99, 0.01, np.float32), np.float32(0.02)), ""),
+        (np.full(1, 0.01, np.float32), ""),  # one number is no pattern
+        (RIGHT, ""),
+    ],
+)
+def test_an_output_that_says_nothing_is_told(tmp_path, theirs, said):
+    result = compared(tmp_path, theirs.copy(), theirs)
+    assert result.ok and [said in one for one in result.findings] == [True] * bool(said)
+
+
 @pytest.mark.parametrize("place", [(0, 0, 0, 0), (0, 2, 7, 1), (0, 4, 9, 3)])
 def test_one_wrong_element_is_found_where_it_is(tmp_path, place):
     ours = RIGHT.copy()
