@@ -10,7 +10,7 @@ from host_tools.base.progress import progress
 from host_tools.base.units import counted
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.cell_verdicts import Case
-from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
+from host_tools.judge.regression.exact import IMPROVED, INCONCLUSIVE, REGRESSED
 from host_tools.judge.regression.history import COMPLETE, History
 from host_tools.judge.regression.session import Session
 from host_tools.measure import lab_places, regress_cells, regress_resume, regress_session as sessions
@@ -76,6 +76,7 @@ def _places(
 
 
 _SAVED = "saved as "
+_MAY_BE = 0.1  # p of a loss that speaks against a new baseline
 
 
 def _save(history: History, name: str, session: Session) -> str:
@@ -85,9 +86,21 @@ def _save(history: History, name: str, session: Session) -> str:
     good = [case for case in session.cases if case.verdict != REGRESSED and not case.error]
     if session.baseline and len(good) < len(session.cases):
         return f"not saved as {name}: something is worse, or did not run; without --baseline it is saved"
-    history.save(name, [case.row for case in good])
+    kept = [case for case in good if session.baseline == name and _is_no_better(case)]
+    if kept and len(kept) == len(session.cases):
+        return f"{name} stays as it was saved: no cell is better"
+    saved = [case.row for case in good if case not in kept]
+    history.save(name, saved)
     left = f", {len(session.cases) - len(good)} are wrong or did not run" if len(good) < len(session.cases) else ""
-    return f"{_SAVED}{name}: {len(good)} of {len(session.cases)} cells{left}"
+    left += f", {len(kept)} stay as saved before: they are no better" if kept else ""
+    return f"{_SAVED}{name}: {len(saved)} of {len(session.cases)} cells{left}"
+
+
+def _is_no_better(case: Case) -> bool:
+    """A baseline that each passing session replaced would move with it, a little slower every time, and no alarm would come."""
+    shifts = [finding.shift for finding in case.findings if finding.shift]
+    slower = any(shift.effect > 0 and shift.p <= _MAY_BE for shift in shifts)
+    return bool(shifts) and (slower or all(finding.verdict != IMPROVED for finding in case.findings))
 
 
 def fail_if_wrong(session: Session) -> None:

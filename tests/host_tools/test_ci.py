@@ -58,10 +58,11 @@ def test_its_status_is_that_of_the_first_failure(tmp_path, models, regress, env,
         assert set(re.findall(r"--[\w-]+", line)) <= known, line
 
 
-def test_the_suite_is_one_that_regress_reads(tmp_path):
-    start(tmp_path, "ab")
+@pytest.mark.parametrize(("env", "percent"), [({}, 20), ({"QUADRA_CI_PERCENT": "5"}, 5)])
+def test_the_suite_is_one_that_regress_reads(tmp_path, env, percent):
+    start(tmp_path, "ab", **env)
     found = suite.read(str(tmp_path / "out" / "models.toml"))
-    assert found.limits["steady"].percent == 20
+    assert found.limits["steady"].percent == percent
     assert [cell.model for cell in found.cells] == [str(tmp_path / "my models" / f"{name}.tflite") for name in "ab"]
 
 

@@ -117,6 +117,30 @@ def test_what_is_worse_gets_no_name(session, tmp_path):
         assert history.names() == ["base"]
 
 
+def test_a_baseline_does_not_drift_with_sessions_that_only_pass(session, tmp_path):
+    case = session.cases[0]
+    session.cases, session.baseline, case.row = [case], "base", 1
+    steady = next(i for i, f in enumerate(case.findings) if f.metric == "steady")
+
+    def saved(verdict, effect, p):
+        found = case.findings[steady]
+        shift = replace(found.shift, effect=effect, p=p)
+        case.findings[steady] = replace(found, verdict=verdict, shift=shift)
+        with History(tmp_path / "history.sqlite") as history:
+            return regress_suite._save(history, "base", session)
+
+    assert saved("pass", 0.04, 1e-4) == "base stays as it was saved: no cell is better"
+    assert saved("pass", -0.01, 0.5).startswith("base stays")
+    assert saved("improved", -0.1, 1e-5) == "saved as base: 1 of 1 cells"
+    first = next(i for i, f in enumerate(case.findings) if f.metric == "init")
+    case.findings[first] = replace(case.findings[first], verdict="improved")
+    assert saved("pass", 0.04, 1e-4).startswith("base stays"), "a start that is faster pays for no slower inference"
+    session.cases.append(replace(case, findings=[f for f in case.findings if not f.shift], row=2))
+    assert saved("pass", 0.04, 1e-4) == "saved as base: 1 of 2 cells, 1 stay as saved before: they are no better"
+    session.baseline = "other"
+    assert saved("pass", 0.04, 1e-4) == "saved as base: 2 of 2 cells"
+
+
 def test_a_shift_that_passes_because_it_is_small_has_its_reason_in_table_and_page(session):
     steady = next(f for f in session.cases[0].findings if f.metric == "steady")
     session.cases[0].findings[session.cases[0].findings.index(steady)] = replace(steady, small="below 1 ms")
