@@ -109,7 +109,13 @@ def fail_if_wrong(session: Session) -> None:
     worse = session.of(REGRESSED)
     if worse:
         named = "; ".join(f"{case.name} ({', '.join(_metrics(case))})" for case in worse)
-        do_next = f"{session.folder / page.FILE} shows both sides; `./inv profile` takes the run folders beside it"
+        wrong = any("error" in _metrics(case) for case in worse)
+        where = (
+            "`./inv bisect MODEL` names the op that is wrong"
+            if wrong
+            else "`./inv profile` takes the run folders beside it"
+        )
+        do_next = f"{session.folder / page.FILE} shows both sides; {where}"
         raise JudgementFailed(f"regress {session.suite.name}", f"worse than before: {named}", do_next)
     if session.broken:
         raise CellsBroken(session.broken, session.folder)

@@ -38,6 +38,7 @@ class Finding:
     worth: str = ""  # the same in words: 2 %, or an amount where that is more
     small: str = ""  # why a shift that looks like one is passed: below `worth`
     doubt: str = ""  # why a difference would prove nothing
+    waits: str = ""  # what processor time does not show
     looked_twice: bool = False
 
     @property
@@ -115,6 +116,8 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, t
 def suspicious(findings: Sequence[Finding]) -> bool:
     """Whether more launches are worth their time: something may have changed, or the steady times say too little."""
     for finding in findings:
+        if finding.waits:
+            return True
         if not finding.shift or finding.doubt:
             continue
         if finding.shift.p <= _SUSPICIOUS and abs(finding.shift.effect) >= finding.least:
@@ -139,6 +142,10 @@ def decided(finding: Finding, suite: Suite) -> Finding:
         return finding
     words = _words(finding, shift)
     see = max(math.log1p(_limit(suite, finding.metric).see / 100), finding.least)
+    if finding.waits:
+        if not finding.looked_twice and suite.more:
+            return replace(finding, verdict=INCONCLUSIVE, text=f"{finding.waits}; too few launches for a verdict")
+        return replace(finding, verdict=REGRESSED, text=f"{finding.waits}; beside that {words}")
     sure = shift.p <= suite.false_alarms and finding.q <= suite.false_discoveries
     if sure and abs(shift.effect) >= finding.least:
         if finding.doubt:
@@ -171,7 +178,12 @@ def _timed(
     shift = statistic.shift(then.values, now.values)
     doubt = _doubt(case, metric, measure, shift, now.values, before)
     twice = len(case.good) > suite.launches or not suite.more
-    made = replace(found, shift=shift, least=least, worth=worth, doubt=doubt, looked_twice=twice, q=shift.p)
+    waits = (
+        _waits(_limit(suite, metric), then, before, case.good) if metric == "steady" and "processor" in measure else ""
+    )
+    made = replace(
+        found, shift=shift, least=least, worth=worth, doubt=doubt, waits=waits, looked_twice=twice, q=shift.p
+    )
     return decided(made, suite)
 
 
@@ -188,6 +200,17 @@ def _least(limit: Limit, then: metrics.Series, middle: float) -> tuple[float, st
         return math.log1p(limit.percent / 100), f"{limit.percent:g} %"
     one, name = metrics.per_unit("bytes" if then.unit == "bytes" else "us")
     return math.log1p(share), f"{amount / one:g} {name}"
+
+
+def _waits(limit: Limit, then: metrics.Series, before: Sequence[Launch], now: Sequence[Launch]) -> str:
+    """A sentence where every inference waits, as in a sleep or at a lock, for longer than it did: no processor time tells it."""
+    was, is_now = metrics.least_wait_us(before), metrics.least_wait_us(now)
+    least = max(limit.least, limit.percent / 100 * then.scale * _middle(then.values))
+    if is_now - was < least:
+        return ""
+    return (
+        f"every inference waits {is_now / 1e3:.2f} ms or longer without computing, {was / 1e3:.2f} ms in the baseline"
+    )
 
 
 def _small(finding: Finding, shift: statistic.Shift, see: float) -> str:

@@ -22,6 +22,7 @@ STARTS = ("init", "cold", "first")
 EXACT = ("error", "verdicts", "plan")
 METRICS = (*TIMED, *EXACT)
 PEER = "xnnpack"
+_ENOUGH = 5  # inferences of a launch, for its least wait
 _ON_CPU = 0.9  # of the time on the wall: then the driver computed, and did not wait for a GPU
 
 
@@ -150,6 +151,16 @@ def _memory(measure: str) -> Giver:
 def _steady(measure: str) -> Giver:
     word = "cpu_us" if "processor" in measure else "wall_us"
     return lambda launch: _median(launch, f"quadra.{word}")
+
+
+def least_wait_us(launches: Sequence[Launch]) -> float:
+    """By how much the wall clock goes on before the processor's, at least, in each inference of these launches. Other work on the
+    machine makes some inferences wait, and a sleep all of them; launches of a few inferences do not tell these apart."""
+    waits = []
+    for launch in launches:
+        walls, cpus = launch.samples.get("quadra.wall_us", []), launch.samples.get("quadra.cpu_us", [])
+        waits += [wall - cpu for wall, cpu in zip(walls, cpus)] if len(walls) >= _ENOUGH else []
+    return max(0.0, min(waits, default=0.0))
 
 
 def peer(launches: Sequence[Launch]) -> list[float]:

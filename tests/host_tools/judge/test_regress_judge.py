@@ -35,6 +35,29 @@ def test_the_steady_time(history, factor, verdict):
     assert {found[m].verdict for m in ("init", "first", "memory", "error", "verdicts", "plan")} == {PASS}
 
 
+def test_a_wait_in_every_inference_is_worse_though_processor_time_does_not_show_it(history):
+    def waiting(seed, count, us, but=None):
+        found = launches(seed, count, known=facts(driver_on_cpu=True))
+        for one in found:
+            one.samples["quadra.wall_us"] = [value + us for value in one.samples["quadra.wall_us"]]
+        if but is not None:
+            found[but].samples["quadra.wall_us"][3] -= us
+        return found
+
+    case = regress_cases.case(history, waiting(1, 10, 0), waiting(2, 5, 2500))
+    assert cell_verdicts.suspicious(case.findings)
+    assert "every inference waits 2.4" in verdicts(case)["steady"].text
+    assert verdicts(case)["steady"].verdict == INCONCLUSIVE, "too few launches"
+    for now, verdict in (
+        (waiting(2, 20, 2500), REGRESSED),
+        (waiting(2, 20, 2500, but=7), PASS),  # the machine was busy, but for one inference
+        (waiting(2, 20, 60), PASS),
+    ):
+        assert verdicts(regress_cases.case(history, waiting(1, 20, 0), now))["steady"].verdict == verdict
+    case = regress_cases.case(history, waiting(1, 20, 2500), waiting(2, 20, 2500))
+    assert verdicts(case)["steady"].verdict == PASS
+
+
 def test_nothing_is_worse_before_the_second_look(history):
     case = regress_cases.case(history, launches(1, 10), launches(2, 5, 1.2))
     assert cell_verdicts.suspicious(case.findings)

@@ -117,6 +117,14 @@ def test_what_is_worse_gets_no_name(session, tmp_path):
         assert history.names() == ["base"]
 
 
+def test_what_comes_next_is_of_what_is_worse(session):
+    for metric, words in (("steady", "inv profile"), ("error", "inv bisect MODEL")):
+        for case in session.cases:
+            case.findings = [replace(f, verdict="regressed" if f.metric == metric else "pass") for f in case.findings]
+        with pytest.raises(JudgementFailed, match=words):
+            regress_suite.fail_if_wrong(session)
+
+
 def test_a_baseline_does_not_drift_with_sessions_that_only_pass(session, tmp_path):
     case = session.cases[0]
     session.cases, session.baseline, case.row = [case], "base", 1
