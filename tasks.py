@@ -176,7 +176,7 @@ def release(c: Context, out: str = "") -> None:
     Without an NDK (ANDROID_NDK_HOME) what is for Android comes from the stand-in, for tests, and no repository is made.
     """
     from host_tools.base import terminal
-    from host_tools.build import release
+    from host_tools.dev import release
 
     release.show(release.from_arguments(out), terminal.console())
 

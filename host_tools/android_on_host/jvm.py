@@ -12,7 +12,7 @@ from pathlib import Path
 from host_tools.android_on_host import bionic
 from host_tools.base import cpu_drivers, digests, settings
 from host_tools.base.errors import Misuse
-from host_tools.build import java, maven, stock_delegate
+from host_tools.build import artifacts, java, maven, stock_delegate
 
 ABI = "x86_64"
 _NEEDED = "libquadra.so"  # the name that the Java API loads
@@ -26,8 +26,7 @@ class Machine:
         self.named = _named(library)
         runtime = maven.aar_file("tensorflow-lite", f"jni/{ABI}/libtensorflowlite_jni.so")
         self.libraries = [library, runtime]
-        classes = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
-        self.class_path = [classes, *java.test_class_path()]
+        self.class_path = [artifacts.host_classes(), *artifacts.java_path(), *java.host_libraries()]
         if shipped:
             self.libraries.append(stock_delegate.library(ABI))
             self.class_path += maven.class_path(*stock_delegate.ALIASES)

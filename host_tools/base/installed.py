@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-PREBUILT = PACKAGE / "prebuilt"  # in the wheel alone (host_tools/build/release.py): what a clone builds
+PREBUILT = PACKAGE / "prebuilt"  # in the wheel alone (host_tools/dev/release.py): what a clone builds
 INSTALLED = PREBUILT.is_dir()
 SOURCES = PREBUILT / "sources" if INSTALLED else PACKAGE.parent  # files of the repository that the toolkit reads
 COMMAND = "quadra" if INSTALLED else "./inv"

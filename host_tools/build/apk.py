@@ -4,7 +4,6 @@ Sources, manifest, versions and libraries are those that Gradle would take (andr
 What was made is inspected before it gets its name (host_tools/build/apk_check.py).
 """
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -20,7 +19,7 @@ from host_tools.base import child_process, settings
 from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.progress import progress
-from host_tools.build import apk_check, archives, bazel, java, maven, ndk
+from host_tools.build import apk_check, apk_facts, archives, bazel, java, maven, ndk
 
 TEST_KEY = (
     java.APP / "test.keystore"
@@ -36,7 +35,6 @@ CLASS_LIST = "assets/classes.sha256"
 _ANDROID = "{http://schemas.android.com/apk/res/android}"
 _DEADLINE_S = 300.0
 _DEX_MAIN = "com.android.dx.command.Main"
-_PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
 _TEST_PASSWORD = "android"  # as everybody's debug key has
 
 
@@ -105,7 +103,7 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
         dex = _dex(classes, peers, scratch)
         show("link")
         linked = _link(scratch, release)
-        _add(linked, dex, class_list(classes), _native(libraries, peers))
+        _add(linked, dex, apk_facts.class_list(classes), _native(libraries, peers))
         show("align and sign")
         made = _sign(_align(linked, scratch), scratch / out.name, release)
         show("inspect")
@@ -131,17 +129,10 @@ def keep(abi: str, library: Path, folder: Path | None = None) -> Path:
     return place
 
 
-def class_list(classes: Path) -> str:
-    """Digest and name of each of our classes, as `sha256sum` prints them: which classes were dexed."""
-    files = sorted(path for path in classes.rglob("*.class"))
-    rows = [(hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(classes)) for path in files]
-    return "".join(f"{digest}  {name}\n" for digest, name in rows)
-
-
 def classes_of(listed: str) -> Path | None:
     """Folder of the class files that an APK's list has, byte for byte; None: they are not on this machine."""
     folders = [java.app_classes(), *sorted(java.BUILT.glob("*/classes"))]
-    return next((folder for folder in folders if class_list(folder) == listed), None)
+    return next((folder for folder in folders if apk_facts.class_list(folder) == listed), None)
 
 
 def manifest(release: bool) -> str:
@@ -201,7 +192,7 @@ def _link(scratch: Path, release: bool) -> Path:
     source, linked = scratch / "AndroidManifest.xml", scratch / "linked.apk"
     source.write_text(manifest(release), encoding="utf-8")
     argv = ["aapt2", "link", "--warn-manifest-validation", "--manifest", source, "-I", framework(), "-o", linked]
-    child_process.run(argv, timeout_s=_DEADLINE_S, hint=_PACKAGES)
+    child_process.run(argv, timeout_s=_DEADLINE_S, hint=apk_facts.PACKAGES)
     return linked
 
 
@@ -230,7 +221,7 @@ def _add(apk: Path, dex: Path, classes: str, native: Mapping[str, Path]) -> None
 
 def _align(apk: Path, scratch: Path) -> Path:
     aligned = scratch / "aligned.apk"
-    child_process.run(["zipalign", "-f", PAGE_BYTES, apk, aligned], timeout_s=_DEADLINE_S, hint=_PACKAGES)
+    child_process.run(["zipalign", "-f", PAGE_BYTES, apk, aligned], timeout_s=_DEADLINE_S, hint=apk_facts.PACKAGES)
     return aligned
 
 
@@ -239,7 +230,7 @@ def _sign(apk: Path, signed: Path, release: bool) -> Path:
     schemes = ["--v1-signing-enabled", "false", "--v2-signing-enabled", "true", "--v3-signing-enabled", "true"]
     argv: list[object] = ["apksigner", "sign", "--ks", keystore, "--ks-pass", "env:QUADRA_SIGN_PASSWORD", *schemes]
     argv += ["--min-sdk-version", maven.version("android-minSdk"), "--out", signed, apk]
-    child_process.run(argv, timeout_s=_DEADLINE_S, env={"QUADRA_SIGN_PASSWORD": password}, hint=_PACKAGES)
+    child_process.run(argv, timeout_s=_DEADLINE_S, env={"QUADRA_SIGN_PASSWORD": password}, hint=apk_facts.PACKAGES)
     return signed
 
 

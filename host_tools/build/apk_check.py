@@ -1,13 +1,11 @@
 """Inspects an APK: identity, levels, signature, alignment, libraries per ABI, and whether its classes are there."""
 
 import re
-import struct
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,18 +13,12 @@ from rich.markup import escape
 from host_tools.base import child_process
 from host_tools.base.errors import JudgementFailed
 from host_tools.base.text_table import Table, text, word
-from host_tools.build import android_check, maven, size
+from host_tools.build import android_check, apk_facts, maven, size
 
-_DEADLINE_S = 120.0
-_PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
 _PAGE_BYTES = 16384
 _MACHINES = {"EM_AARCH64": "arm64-v8a", "EM_ARM": "armeabi-v7a", "EM_X86_64": "x86_64", "EM_386": "x86"}
 _OURS = "libquadra.so"
 _COMPONENTS = ("application", "activity", "service", "receiver", "provider", "instrumentation")
-_ELEMENT = re.compile(r"( *)E: ([\w-]+) ")
-_ATTRIBUTE = re.compile(
-    r' *A: (?:http://schemas.android.com/apk/res/android:)?(\w+)(?:\(0x[0-9a-f]+\))?=(?:"(.*)" \(Raw: .*\)|(.*))'
-)
 
 
 @dataclass(frozen=True)
@@ -40,9 +32,9 @@ class Finding:
 
 def inspect(apk: Path, classes: Path, abis: Sequence[str], release: bool) -> list[Finding]:
     """Everything about `apk` that must be as it should. `classes`: the folder of those that were dexed."""
-    dumped = _dexdump(apk)
-    dex = _classes(dumped)
-    named = [(one.tag, one.attributes["name"]) for one in manifest(apk).within() if "name" in one.attributes]
+    dumped = apk_facts.dexdump(apk)
+    dex = apk_facts.classes_in(dumped)
+    named = [(one.tag, one.attributes["name"]) for one in apk_facts.manifest(apk).within() if "name" in one.attributes]
     found = [
         *_identity(apk, release),
         *_dex(dex, classes),
@@ -84,7 +76,9 @@ def refuse_stand_in(tried: str, libraries: Mapping[str, Path]) -> None:
 
 
 def _identity(apk: Path, release: bool) -> list[Finding]:
-    said = child_process.run(["aapt2", "dump", "badging", apk], timeout_s=_DEADLINE_S, hint=_PACKAGES).stdout
+    said = child_process.run(
+        ["aapt2", "dump", "badging", apk], timeout_s=apk_facts.DEADLINE_S, hint=apk_facts.PACKAGES
+    ).stdout
     package = re.search(r"^package: name='([^']*)' versionCode='([^']*)' versionName='([^']*)'", said, re.MULTILINE)
     names = ("applicationId", "quadra-code", "quadra-name")
     ok = package is not None and package.groups() == tuple(maven.version(name) for name in names)
@@ -176,111 +170,20 @@ def _aligned(apk: Path) -> Finding:
     """Every stored library begins on a page of 16 KB; what else is stored on 4 bytes, to which apksigner 35 moves it."""
     with zipfile.ZipFile(apk) as archive, open(apk, "rb") as file:
         entries = [entry for entry in archive.infolist() if entry.filename.startswith("lib/")]
-        crooked = [entry.filename for entry in entries if data_offset(file, entry) % _PAGE_BYTES]
-    told = child_process.run(["zipalign", "-c", "-p", 4, apk], timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
+        crooked = [entry.filename for entry in entries if apk_facts.data_offset(file, entry) % _PAGE_BYTES]
+    told = child_process.run(
+        ["zipalign", "-c", "-p", 4, apk], timeout_s=apk_facts.DEADLINE_S, check=False, hint=apk_facts.PACKAGES
+    )
     ok = not crooked and told.returncode == 0
     return Finding(
         "libraries begin on 16 KB pages", "all" if ok else f"not {', '.join(crooked)}{told.stdout[-200:]}", ok
     )
 
 
-def data_offset(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
-    """Where the data of an entry begins in the APK."""
-    file.seek(entry.header_offset + 26)
-    lengths: tuple[int, int] = struct.unpack("<HH", file.read(4))  # of the name, and of what stands behind it
-    return entry.header_offset + 30 + sum(lengths)
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What apksigner says: whether every byte is as it was signed, by which schemes, and who signed."""
-
-    verified: bool
-    schemes: tuple[str, ...]  # of those after JAR signing
-    name: str
-    signer: str  # SHA-256 of the certificate
-    said: str
-
-
-def signature(apk: Path, min_sdk: int) -> Signature:
-    """Verifies the APK as devices from level `min_sdk` on do."""
-    argv = ["apksigner", "verify", "--verbose", "--print-certs", "--min-sdk-version", min_sdk, apk]
-    told = child_process.run(argv, timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
-    schemes = [v for v in ("v2", "v3") if re.search(rf"Verified using {v} scheme .*: true", told.stdout)]
-    name = re.search(r"certificate DN: (.*)", told.stdout)
-    digest = re.search(r"^Signer #1 certificate SHA-256 digest: ([0-9a-f]{64})$", told.stdout, re.MULTILINE)
-    said = (told.stdout + told.stderr).strip()
-    who, signer = (one.group(1) if one else "" for one in (name, digest))
-    return Signature(told.returncode == 0, tuple(schemes), who, signer, said)
-
-
 def _signature(apk: Path) -> list[Finding]:
-    told = signature(apk, int(maven.version("android-minSdk")))
+    told = apk_facts.signature(apk, int(maven.version("android-minSdk")))
     found = f"{' and '.join(told.schemes) or 'none'}, {told.name or told.said[-200:]}"
     return [Finding("signature", found, told.verified and told.schemes == ("v2", "v3"))]
-
-
-def _dexdump(apk: Path) -> str:
-    """What dexdump, which verifies them, says of the dex files; empty where there is none or one is damaged."""
-    told = child_process.run(["dexdump", apk], timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
-    return told.stdout if told.returncode == 0 else ""
-
-
-def _classes(dumped: str) -> list[str]:
-    return re.findall(r"Class descriptor  : 'L([^;]+);'", dumped)
-
-
-def classes(apk: Path) -> frozenset[str]:
-    """Names, as `org.quadra.runner.QuadraRunner`, of the classes in its dex files; none where one is damaged."""
-    return frozenset(name.replace("/", ".") for name in _classes(_dexdump(apk)))
-
-
-@dataclass
-class Element:
-    """One element of a manifest; attributes by their name, without the name space."""
-
-    tag: str
-    attributes: dict[str, str] = field(default_factory=dict)
-    children: list["Element"] = field(default_factory=list)
-
-    def within(self) -> list["Element"]:
-        """All that it holds, at any depth."""
-        return [one for child in self.children for one in (child, *child.within())]
-
-    def all(self, tag: str) -> list["Element"]:
-        return [child for child in self.children if child.tag == tag]
-
-    def first(self, tag: str) -> "Element":
-        """The first child of this tag, or an empty one."""
-        return (self.all(tag) or [Element(tag)])[0]
-
-    def text(self, name: str) -> str:
-        return self.attributes.get(name, "")
-
-    def number(self, name: str, default: int = 0) -> int:
-        value = self.attributes.get(name, "")
-        return int(value) if value.isdecimal() else default
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        return self.attributes.get(name, str(default).lower()) == "true"
-
-
-def manifest(apk: Path) -> Element:
-    """The root element of the binary manifest. CommandFailed where it is damaged."""
-    argv = ["aapt2", "dump", "xmltree", "--file", "AndroidManifest.xml", apk]
-    root = Element("")
-    open_elements = [(-1, root)]
-    for line in child_process.run(argv, timeout_s=_DEADLINE_S, hint=_PACKAGES).stdout.splitlines():
-        element, attribute = _ELEMENT.match(line), _ATTRIBUTE.match(line)
-        if element:
-            depth, made = len(element[1]), Element(element[2])
-            while open_elements[-1][0] >= depth:
-                open_elements.pop()
-            open_elements[-1][1].children.append(made)
-            open_elements.append((depth, made))
-        elif attribute:
-            open_elements[-1][1].attributes[attribute[1]] = attribute[2] if attribute[3] is None else attribute[3]
-    return (root.children or [root])[0]
 
 
 def by_digest(apk: Path, name: str) -> dict[str, str]:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from host_tools.base import digests
 from host_tools.base.android import TFLITE
-from host_tools.build import apk as packager, bazel, java, maven
+from host_tools.build import apk as packager, apk_facts, bazel, java, maven
 
 _MAKING = threading.Lock()
+classes_of = packager.classes_of
+app_classes = java.app_classes
 
 
 def library() -> Path:
@@ -49,7 +51,7 @@ def runtime(abi: str) -> Path:
 def apk(abi: str, delegate: Path, shipped: bool = False) -> Path:
     """An APK for devices of this ABI with this delegate, and with the one that TFLite ships where `shipped`; made once."""
     digest = hashlib.sha256(digests.sha256_of(delegate).encode())
-    digest.update(packager.class_list(java.app_classes()).encode() + packager.manifest(False).encode())
+    digest.update(apk_facts.class_list(java.app_classes()).encode() + packager.manifest(False).encode())
     digest.update(f"{maven.version('tensorflow-lite')} {maven.version('dalvik-dx')}".encode())
     kind = f"quadra-runner-{abi}{'-peers' if shipped else ''}"
     made = packager.BUILT / f"{kind}-{digest.hexdigest()[:16]}.apk"
@@ -60,3 +62,13 @@ def apk(abi: str, delegate: Path, shipped: bool = False) -> Path:
                 if old != made:
                     old.unlink(missing_ok=True)
     return made
+
+
+def host_classes() -> Path:
+    """Folder of the classes that start the app's on this machine's Java."""
+    return java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
+
+
+def java_path() -> list[Path]:
+    """The classes of the app. The delegate's are those of the AAR."""
+    return [java.delegate_jar(), java.app_classes()]

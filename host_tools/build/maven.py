@@ -4,10 +4,13 @@ each file when it first uses it, and again when the file has changed. And what i
 """
 
 import hashlib
+import http.client
+import os
 import re
 import shutil
 import tempfile
 import tomllib
+import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,16 +20,20 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from host_tools.base import child_process, settings
+from host_tools.base import child_process, installed, settings
 from host_tools.base.errors import CommandFailed, FetchFailed, Misuse, QuadraError, ToolMissing
 from host_tools.base.progress import progress
+from host_tools.base.units import size_text
 
-CATALOGUE = settings.ROOT / "gradle" / "libs.versions.toml"
-CHECKSUMS = settings.ROOT / "android_app" / "gradle" / "verification-metadata.xml"
+CATALOGUE = installed.SOURCES / "gradle" / "libs.versions.toml"
+CHECKSUMS = installed.SOURCES / "android_app" / "gradle" / "verification-metadata.xml"
 _GOOGLE = "com.google.ai.edge.litert:"  # of Google's repository: Gradle alone takes it
 _XML = "{https://schema.gradle.org/dependency-verification}"
 _METADATA = "maven-metadata.xml"
 _DEADLINE_S = 1200.0
+_CENTRAL = "https://repo1.maven.org/maven2"
+_SILENCE_S = 60.0
+_BLOCK_BYTES = 1 << 20
 _NO_NETWORK = (
     "Unknown host",
     "Could not transfer",
@@ -196,16 +203,39 @@ def _require_good(one: Artifact, repository: Path) -> None:
 
 
 def _fetch(missing: list[Artifact], repository: Path) -> None:
-    """Has Maven bring files into the repository. Damaged ones go first, or Maven would keep them."""
+    """Has Maven bring files into the repository, where it is installed. Damaged ones go first, or Maven would keep them."""
     for one in missing:
         one.path(repository).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="quadra-maven-") as folder, progress("fetch from Maven Central") as show:
+        if not shutil.which("mvn"):
+            for one in missing:
+                _download(one, repository, show)
+            return
         pom = Path(folder) / "pom.xml"
         pom.write_text(_pom(missing), encoding="utf-8")
         try:
             _mvn("maven-dependency-plugin", "resolve", ["-U", "-f", pom, "-DexcludeTransitive"], repository, show)
         except CommandFailed as error:
             raise _explained(error, missing) from error
+
+
+def _download(one: Artifact, repository: Path, show: Callable[[str], None]) -> None:
+    """Brings a file without Maven. Its bytes are judged afterwards, as those that Maven brings."""
+    path = one.path(repository)
+    address = f"{_CENTRAL}/{path.relative_to(repository).as_posix()}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        with urllib.request.urlopen(address, timeout=_SILENCE_S) as answer, open(part, "wb") as file:
+            while block := answer.read(_BLOCK_BYTES):
+                file.write(block)
+                show(f"{one.file}, {size_text(file.tell())}")
+        part.replace(path)
+    except (OSError, http.client.HTTPException) as error:
+        do_next = (
+            "connect to the network; or name a mirror in Maven's settings.xml and install Maven: apt-get install maven"
+        )
+        raise FetchFailed(f"fetch {one}", f"{address}: {error}", do_next) from error
 
 
 def deploy(pom: Path, file: Path, sources: Path, repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""What runs need, as it lies in the wheel: host_tools/build/artifacts.py in an installed toolkit. release.py puts it there."""
+"""What runs need, as it lies in the wheel: host_tools/build/artifacts.py in an installed toolkit. host_tools/dev/release.py puts it there."""
 
 import platform
 import sys
@@ -10,8 +10,13 @@ from host_tools.base import digests, settings
 from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE, RUNNER, TFLITE
 from host_tools.base.errors import ToolMissing, needs_clone
 from host_tools.base.installed import PREBUILT
+from host_tools.build import apk_facts
 
 APK, AAR, MADE_BY = "quadra-runner.apk", "quadra-gpu-delegate.aar", "made_by.txt"
+# For Android's code on this machine: the class files that the APK was made of, those that start them here, and what stands in
+# for Android's C library, for the x86_64 libraries that are in the wheel.
+APP_CLASSES, HOST_CLASSES, BIONIC = "java/app", "java/host", "bionic"
+READ_APK = "apk.json"  # what a virtual device reads of the APK with tools that this machine may not have
 THIS_MACHINE = f"{sys.platform}-{platform.machine()}"
 
 
@@ -64,6 +69,26 @@ def apk(abi: str, delegate: Path, shipped: bool = False) -> Path:
     if digests.sha256_of(delegate) != digests.sha256_of(android(abi)):
         raise needs_clone(f"make an APK with {delegate}")
     return PREBUILT / APK
+
+
+def app_classes() -> Path:
+    """Folder of the compiled delegate and runner: the classes that went into the APK."""
+    return PREBUILT / APP_CLASSES
+
+
+def host_classes() -> Path:
+    """Folder of the classes that start the app's on this machine's Java."""
+    return PREBUILT / HOST_CLASSES
+
+
+def java_path() -> list[Path]:
+    """The classes of the app."""
+    return [app_classes()]
+
+
+def classes_of(listed: str) -> Path | None:
+    """Folder of the class files that an APK's list has, byte for byte; None: it is another APK than the one that is here."""
+    return app_classes() if apk_facts.class_list(app_classes()) == listed else None
 
 
 def _unpacked(archive: str, member: str) -> Path:

@@ -141,10 +141,11 @@ def clean(everything: bool = False) -> None:
 
 
 def packages() -> list[str]:
-    """Those that pyproject.toml names, for users and for developers."""
+    """Those that pyproject.toml names, for users and for developers; without Java, which a clone has from Debian."""
     file = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())
     project = file["project"]
-    extras = dict.fromkeys(chain(*project["optional-dependencies"].values()))  # two may ask for one package
+    asked = [names for extra, names in project["optional-dependencies"].items() if extra != "virtual-device"]
+    extras = dict.fromkeys(chain(*asked))  # two may ask for one package
     return [*project["dependencies"], *extras, *chain(*file["dependency-groups"].values())]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from host_tools.android_on_host.jvm import ABI, Machine
 from host_tools.base import cpu_drivers, settings
-from host_tools.build import apk, bazel, java
+from host_tools.build import apk_facts, artifacts
 from host_tools.places import environment, on_host, prepare, with_peers
 from host_tools.places.attempt import add_timings, merge_cold
 from host_tools.places.place import Show, quiet
@@ -32,7 +32,7 @@ class Jvm(ThisMachine):
         return _run(spec, self.delegate(), show, runs_dir)
 
     def _built(self) -> Path:
-        return bazel.android([ABI])[ABI].path
+        return artifacts.android(ABI)
 
 
 def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
@@ -104,6 +104,6 @@ def _merge_environment(folder: Path, here: dict[str, Any], machine: Machine) -> 
     seen = ("device", "thermal", "opencl_devices", "gles_devices")
     merged = {**here, **{key: inside[key] for key in seen if key in inside}}
     merged["packages"] = {**here["packages"], **inside.get("packages", {})}
-    merged["runner_classes_sha256"] = hashlib.sha256(apk.class_list(java.app_classes()).encode()).hexdigest()
+    merged["runner_classes_sha256"] = hashlib.sha256(apk_facts.class_list(artifacts.app_classes()).encode()).hexdigest()
     merged["system"] = f"{inside.get('system', 'Android')} on {here['system']}"
     run_folder.write_json(folder / "environment.json", merged)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from host_tools.base.errors import DeviceError, Misuse, require_clone
+from host_tools.base.errors import DeviceError, Misuse
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_host import Host
@@ -50,7 +50,8 @@ def _places(word: str, library: Path | None, apk: Path | None, route: str, alone
 
 
 def _jvm(library: Path | None) -> Place:
-    require_clone("run in Android's runtime on this machine")
+    from host_tools.android_on_host import needs  # it needs what other places do not, and what only Linux has
     from host_tools.places.on_jvm import Jvm
 
+    needs.require("run in Android's runtime on this machine")
     return Jvm(library)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.base import installed
 from host_tools.base.text_table import Table, text, word
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.adb_device import Device
@@ -59,7 +60,7 @@ def _list(given: Sequence[str], options: Options, console: Console) -> None:
         nothing = Glance()
         print(json.dumps([{**one.to_json(), **asdict(seen.get(one.serial, nothing))} for one in there], indent=1))
     elif not there:
-        print(NONE)
+        print(installed.said(NONE))
     else:
         table(there, seen).show(console)
 
@@ -72,7 +73,7 @@ def table(there: Sequence[Found], seen: Mapping[str, Glance]) -> Table:
     ])  # fmt: skip
     for one in there:
         now = seen.get(one.serial, Glance())
-        state = one.busy or _STATES.get(one.state, one.state).replace("NAME", one.name)
+        state = one.busy or installed.said(_STATES.get(one.state, one.state)).replace("NAME", one.name)
         kind = f"virtual: {one.name}" if one.virtual else "emulator" if one.serial.startswith("emulator-") else "phone"
         cells = (one.serial, kind, one.model, now.android, now.chip, now.gpu, now.condition(), state)
         made.add_row(*map(escape, cells))
@@ -81,10 +82,8 @@ def table(there: Sequence[Found], seen: Mapping[str, Glance]) -> Table:
 
 def _start(given: Sequence[str], options: Options, console: Console) -> None:
     print(registry.start(options.name, planted=options.faults))
-    print(
-        f"next: `./inv run MODEL --on {options.name}`; `./inv device stop --name {options.name}` ends it",
-        file=sys.stderr,
-    )
+    told = f"next: `./inv run MODEL --on {options.name}`; `./inv device stop --name {options.name}` ends it"
+    print(installed.said(told), file=sys.stderr)
 
 
 def _stop(given: Sequence[str], options: Options, console: Console) -> None:

@@ -40,7 +40,7 @@ def check_all() -> list[Check]:
     """Every check, needs of the machine first. Changes nothing."""
     gpus_here = [_opencl_devices(), _gles_devices()]
     if installed.INSTALLED:  # where a GPU of this machine is not what a run on a device needs
-        here = [_delegate(), *(replace(check, ok=True) for check in gpus_here)]
+        here = [_delegate(), *(replace(check, ok=True) for check in gpus_here), _virtual_devices()]
     else:
         here = [*map(_package, package_table()), *_java(), _python_packages(), *gpus_here, _ndk()]
     return [_python(), *here, _phone_compilers(), *_folders(), _space()]
@@ -66,7 +66,7 @@ def main(as_json: bool = False) -> int:
     if as_json:
         print(json.dumps({"checks": [asdict(check) for check in checks], "to_do": lines}, indent=1))
         return 73 if lines else 0
-    _print_table(checks)
+    _print_table([replace(one, need=installed.said(one.need), found=installed.said(one.found)) for one in checks])
     if not lines:
         print("Nothing is missing.")
         return 0
@@ -154,6 +154,14 @@ def _delegate() -> Check:
         return Check("a delegate for this machine", str(artifacts.library()), True)
     except ToolMissing as error:
         return Check("a delegate for this machine", error.came_back, True)
+
+
+def _virtual_devices() -> Check:
+    """What the virtual device and --on jvm need."""
+    from host_tools.android_on_host import needs
+
+    missing, do_next = needs.absent()
+    return Check("for virtual devices: Java and drivers", f"{missing}: {do_next}" if missing else "all is here", True)
 
 
 def _ndk() -> Check:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from host_tools.virtual_device.apk_reader import Apk
+from host_tools.build.apk_reader import Apk
 
 APK_NAME = "base.apk"
 

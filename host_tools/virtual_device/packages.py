@@ -13,8 +13,8 @@ import threading
 import zipfile
 from pathlib import Path
 
-from host_tools.virtual_device import apk_reader
-from host_tools.virtual_device.apk_reader import Apk, Refused
+from host_tools.build import apk_reader
+from host_tools.build.apk_reader import Apk, Refused
 from host_tools.virtual_device.installed_app import APK_NAME, Installed
 from host_tools.virtual_device.state import State
 from host_tools.virtual_device.users import SYSTEM_PID

@@ -24,7 +24,7 @@ from typing import Any
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
 from host_tools.base.errors import QuadraError
-from host_tools.build import apk, java, maven, stock_delegate
+from host_tools.build import artifacts, java, maven, stock_delegate
 from host_tools.virtual_device.installed_app import Installed
 from host_tools.virtual_device.program import Program
 from host_tools.virtual_device.state import State
@@ -65,8 +65,7 @@ class Machine(jvm.Machine):
     def __init__(self, libraries: Path, classes: Path) -> None:  # pylint: disable=super-init-not-called
         self.libraries = sorted(libraries.glob("*.so"))
         self.folder = libraries
-        host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
-        self.class_path = [host, classes, *java.host_libraries()]
+        self.class_path = [artifacts.host_classes(), classes, *java.host_libraries()]
         if any(path.name == _SHIPPED for path in self.libraries):
             self.class_path += maven.class_path(*stock_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
@@ -267,12 +266,13 @@ class Processes:
 def _machine(device: State, one: Installed) -> Machine:
     absent = [name for name in _NEEDED if name not in one.classes]
     try:
-        classes = apk.classes_of(one.class_list)
+        classes = artifacts.classes_of(one.class_list)
     except QuadraError as error:  # no Java here, or no Maven Central
         raise LoadFailed("java.lang.RuntimeException", " ".join(str(error).split())) from error
     if absent or classes is None:
         text = f'Didn\'t find class "{(absent or [RUNNER])[0]}" on path: DexPathList[[zip file "{one.apk}"]]'
-        why = "" if absent else " (this APK's class files are not on this machine: build it here with `./inv apk`)"
+        missing = " (this APK's class files are not on this machine: in a clone of Quadra, build it with `./inv apk`)"
+        why = "" if absent else missing
         raise LoadFailed("java.lang.ClassNotFoundException", text + why)
     try:
         return Machine(device.root / one.native.lstrip("/"), classes)

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from host_tools.base import child_process, file_lock, portable, settings
-from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse, require_clone
+from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse
 from host_tools.virtual_device import faults
 
 _KIND = "virtual"
@@ -96,7 +96,9 @@ def start(name: str = DEFAULT, *, planted: Sequence[str] = ()) -> str:
 
 
 def _start(name: str, folder: Path) -> Record:
-    require_clone("start a virtual device")
+    from host_tools.android_on_host import needs  # a list of devices needs nothing of this
+
+    needs.require("start a virtual device")
     settings.make_folder(folder, "QUADRA_DEVICES_DIR")
     os.chmod(folder, 0o700)
     log = folder / LOG

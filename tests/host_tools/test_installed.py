@@ -14,8 +14,8 @@ from cyclonedx.model.bom import Bom
 
 from host_tools.base import installed, settings
 from host_tools.base.errors import Misuse
-from host_tools.build import prebuilt, release, sbom
-from host_tools.dev import repository
+from host_tools.build import prebuilt, sbom
+from host_tools.dev import release, repository
 from host_tools.tasks import command_line
 from tests.host_tools.test_folders import GRAPH, SOURCES, imported, module_of
 
@@ -30,7 +30,16 @@ POSIX_NAMES = re.compile(
 )
 IMPORTED = re.compile(r"^\s*(?:import|from) (\w+)", re.MULTILINE)
 # They run on this machine's GPU drivers, or on hosts of a lab.
-OF_HOSTS = ("drivers", "replay", "analyse", "places.lab")
+OF_HOSTS = (
+    "drivers",
+    "replay",
+    "analyse",
+    "places.lab",
+    "places.on_jvm",
+    "android_on_host",
+    "virtual_device",
+    "build.java",
+)
 
 
 def in_the_wheel() -> set[str]:
@@ -103,7 +112,12 @@ def artifacts(tmp_path_factory):
     for name in ("app.apk", "an.aar", "runner", "libquadra.so", "libLiteRtGpuAccelerator.so"):
         (folder / name).write_bytes(name.encode() * 9)
     runners = {"arm64-v8a": folder / "runner"}
-    return release.Artifacts(folder / "app.apk", folder / "an.aar", folder, runners, folder, "stand-in NDK")
+    (folder / "classes" / "org").mkdir(parents=True)
+    (folder / "classes" / "org" / "A.class").write_bytes(b"a class")
+    folders = {prebuilt.APP_CLASSES: folder / "classes"}
+    return release.Artifacts(
+        folder / "app.apk", b"{}", folders, folder / "an.aar", folder, runners, folder, "stand-in NDK"
+    )
 
 
 def test_two_builds_are_the_same_bytes(artifacts, tmp_path, monkeypatch):
@@ -136,7 +150,10 @@ def test_the_wheel_says_what_it_is_and_who_made_its_libraries(artifacts, tmp_pat
     ]
     ours = {name for name in names if name.startswith("quadra_tools/")}
     assert ours == {f"quadra_tools/{path.name}" for path in release.API.iterdir() if path.is_file()} and len(ours) > 3
-    assert set(said.get_all("Provides-Extra")) == {"analyse", "host", "lab"} and said["Name"] == "quadra-tools"
+    assert (
+        set(said.get_all("Provides-Extra")) == {"analyse", "host", "lab", "virtual-device"}
+        and said["Name"] == "quadra-tools"
+    )
     assert "pip install quadra-tools" in said.get_payload()
     assert made_by == "stand-in NDK\n" and "host_tools/task_list.py" in names
     assert not [name for name in names if name.startswith(("host_tools/build/bazel", "host_tools/dev/", "tests"))]

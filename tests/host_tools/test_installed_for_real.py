@@ -2,15 +2,17 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import venv
 import xml.etree.ElementTree as ET
+import zipfile
 
 import pytest
 
 from host_tools.base import child_process, settings
-from host_tools.build import release
+from host_tools.dev import release
 from tests.host_tools.free_port import free_port
 from tests.host_tools.test_installed import POSIX_MODULES
 from tests.model_builder import one_convolution
@@ -58,7 +60,7 @@ def quadra(tmp_path_factory):
     made = release.toolkit(release.build(), folder)
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
-    child_process.run([python, "-m", "pip", "install", "--no-input", made], timeout_s=_DEADLINE_S)
+    child_process.run([python, "-m", "pip", "install", "--no-input", f"{made}[virtual-device]"], timeout_s=_DEADLINE_S)
     (packages,) = (folder / "venv" / "lib").glob("python3*/site-packages")
     (packages / "sitecustomize.py").write_text(WITHOUT_POSIX)
     (folder / "work").mkdir()
@@ -137,13 +139,53 @@ def test_the_shell_bisect_and_a_regression_run(quadra, serial):
 
 
 def test_what_is_not_there_is_named_with_what_to_do(quadra, serial):
-    assert "clone the repository" in quadra("device", "start", status=73)
-    assert "clone the repository" in quadra("run", "small.tflite", "--on=jvm", status=73)
+    for words in (["device", "start", "--name=another"], ["run", "small.tflite", "--on=jvm"]):
+        said = quadra(*words, status=73, JAVA_HOME="/nowhere")
+        assert "Java 17 to 21 (JAVA_HOME=/nowhere has no bin/java)" in said
+        assert "apt-get install default-jre-headless" in said and "quadra-tools[virtual-device]" in said
     assert "clone the repository" in quadra("build", status=73)
     assert "pip install 'quadra-tools[lab]'" in quadra("lab", "worker", status=73)
     assert "pip install 'quadra-tools[host]'" in quadra("replay", status=73)
     (quadra.folder / "other.so").write_bytes(b"another library")
     assert "clone the repository" in quadra("run", "small.tflite", "--on", serial, "--library=other.so", status=73)
+
+
+@pytest.fixture(scope="module")
+def own(quadra, tmp_path_factory):
+    """A virtual device whose process belongs to the installed toolkit. On its PATH there is a linker, for PoCL, and no Java, no
+    compiler and none of Android's tools."""
+    tools = tmp_path_factory.mktemp("tools")
+    (tools / "ld").symlink_to(shutil.which("ld"))
+    settings_ = {"PATH": f"{quadra.env['PATH']}:{tools}", "QUADRA_ADB_PORT": str(free_port())}
+    here = Installed(quadra.folder, quadra.python)
+    here.env = {**quadra.env, **settings_}
+    here.serial = here("device", "start").strip()
+    yield here
+    assert here("device", "stop") == "virtual stopped\n" and "virtual: virtual" not in here("device", "list")
+
+
+def test_a_virtual_device_without_a_clone(own):
+    assert own.serial in own("device", "list")
+    for words in (["--on=virtual"], ["--on=virtual", "--via=shell"], [f"--on={own.serial}"], ["--on=jvm"]):
+        (run,) = json.loads(own("run", "small.tflite", *words, "--runs=3", "--json"))["runs"]
+        assert run["result"] == "right" and run["nodes_on_gpu"] == 1, words
+    own("run", "small.tflite", "--on=virtual", "--runs=3", "--peer=shipped-gles", "--backend=gles")
+    assert "its only node on the GPU" in own("support", "small.tflite")
+
+
+def test_another_app_on_it_over_another_adb(own):
+    """An adb server that knows nothing of virtual devices. A device takes the APK that it has, and says what another one needs."""
+    code = "import adbutils; print(adbutils.adb_path())"
+    adb = child_process.run([own.python, "-c", code], timeout_s=60).stdout.strip()
+    command = [adb, "-P", own.env["ANDROID_ADB_SERVER_PORT"]]
+    child_process.run([*command, "connect", own.serial], timeout_s=60)
+    other = own.folder / "other.apk"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("AndroidManifest.xml", b"no manifest")
+    told = child_process.run([*command, "-s", own.serial, "install", other], timeout_s=120, check=False)
+    assert "apt-get install aapt" in told.stdout + told.stderr
+    (run,) = json.loads(own("run", "small.tflite", "--on", own.serial, "--runs=3", "--json"))["runs"]
+    assert run["result"] == "right" and run["place"] == "virtual"
 
 
 def test_doctor_looks_at_what_there_is(quadra):

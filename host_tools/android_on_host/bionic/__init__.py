@@ -17,8 +17,9 @@ from pathlib import Path
 
 from host_tools.android_on_host.bionic import machines, symbols
 from host_tools.android_on_host.bionic.machines import Machine
-from host_tools.base import child_process, settings
-from host_tools.base.errors import Misuse, ToolMissing
+from host_tools.base import child_process, installed, settings
+from host_tools.base.errors import Misuse, ToolMissing, needs_clone
+from host_tools.build import prebuilt
 
 _HERE = Path(__file__).parent
 GLES_CALLS = "BIONIC_GLES_CALLS"  # names the file for the calls that gles.c records
@@ -46,6 +47,8 @@ def folder_for(libraries: Sequence[Path], machine: Machine = machines.HERE) -> P
     for library in read:
         _check_machine(library, machine)
     asked = _checked(read, machine)
+    if installed.INSTALLED and machine == machines.HERE:
+        return _packed(asked)
     made = settings.make_folder(settings.read().tools_dir / "bionic", "QUADRA_TOOLS_DIR") / _key(asked, machine)
     if made.is_dir():
         return made
@@ -73,12 +76,22 @@ def command(
     """
     all_of_them = [executable, *libraries]
     machine = machines.of_elf(symbols.read(executable).machine) or machines.HERE
-    if not shutil.which(machine.compiler) or not shutil.which(machine.start[0]):
+    compiled = installed.INSTALLED and machine == machines.HERE
+    if not (compiled or shutil.which(machine.compiler)) or not shutil.which(machine.start[0]):
         advice = f"apt-get install {machine.package}"
         raise ToolMissing(f"run Android's {machine.abi} code here", f"there is no {machine.compiler}", advice)
     among = machine.among(system) if system else machine
     folders = ":".join(filter(None, [str(folder_for(all_of_them, machine)), among.libraries]))
     return [*among.start, "--library-path", folders, executable, *words]
+
+
+def _packed(asked: dict[str, set[str]]) -> Path:
+    """Those that a release made, for the libraries that it has inside."""
+    folder = installed.PREBUILT / prebuilt.BIONIC
+    absent = {name for library, names in asked.items() for name in names - symbols.read(folder / library).exported}
+    if absent:
+        raise needs_clone(f"load a library that asks for {', '.join(sorted(absent)[:3])}")
+    return folder
 
 
 def gles_digest() -> str:
@@ -170,10 +183,20 @@ def _exports_of(android_name: str) -> set[str]:
 def _of_machine(android_name: str) -> Path:
     """This machine's library behind one of _FORWARDED."""
     name, _, package = _FORWARDED[android_name]
-    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu"):
-        if (Path(folder) / name).exists():
-            return Path(folder) / name
-    raise ToolMissing(f"stand in for Android's {android_name}", f"{name} is not here", f"apt-get install {package}")
+    found = _found(name)
+    if not found:
+        raise ToolMissing(f"stand in for Android's {android_name}", f"{name} is not here", f"apt-get install {package}")
+    return found
+
+
+def _found(name: str) -> Path | None:
+    folders = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu")
+    return next((Path(folder) / name for folder in folders if (Path(folder) / name).exists()), None)
+
+
+def not_here() -> dict[str, str]:
+    """This machine's libraries that stand behind Android's and are not there, with their Debian packages."""
+    return {name: package for name, _, package in _FORWARDED.values() if not _found(name)}
 
 
 def _key(asked: dict[str, set[str]], machine: Machine) -> str:

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from host_tools.base.errors import QuadraError
-from host_tools.virtual_device.apk_reader import Refused
+from host_tools.build.apk_reader import Refused
 from host_tools.virtual_device.call import Call, Given, Input, Words, command
 from host_tools.virtual_device.hostile import INSTALLS, pick
 from host_tools.virtual_device.installed_app import APK_NAME

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from host_tools.base.errors import FolderNotWritable, JudgementFailed, Misuse
-from host_tools.build import apk, apk_check, java
+from host_tools.build import apk, apk_check, apk_facts, java
 from tests import android_parts
 
 
@@ -186,7 +186,7 @@ def test_a_lambda_that_dx_left_as_it_was_is_found(tmp_path):
         java.run_java(apk._DEX_MAIN, ["--dex", "--min-sdk-version=26", f"--output={tmp_path / 'classes.dex'}", classes],
                       apk.maven.class_path("dalvik-dx"), timeout_s=60)  # fmt: skip
         dexed.write(tmp_path / "classes.dex", "classes.dex")
-    (found,) = apk_check._lambdas(apk_check._dexdump(tmp_path / "dexed.apk"))
+    (found,) = apk_check._lambdas(apk_facts.dexdump(tmp_path / "dexed.apk"))
     assert not found.ok and found.found.startswith("1 call sites")
 
 

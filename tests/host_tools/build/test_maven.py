@@ -3,7 +3,10 @@
 import hashlib
 import os
 import stat
+import threading
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -107,16 +110,54 @@ def test_what_maven_central_does_not_have_is_named(one, fake_mvn):
     assert "Could not find artifact" in error.value.came_back and "libs.versions.toml" in error.value.do_next
 
 
-def test_without_maven_or_java_the_package_is_named(one, fake_mvn, monkeypatch):
+def test_without_java_the_package_is_named(one, fake_mvn, monkeypatch):
     fake_mvn("exit 0")
     monkeypatch.setenv("PATH", os.environ["PATH"].split(":")[0])
     with pytest.raises(ToolMissing) as error:
         maven.artifact("one")
     assert "default-jdk-headless" in error.value.do_next
+
+
+@pytest.fixture
+def central(monkeypatch, tmp_path):
+    """A folder that is served as Maven Central, and no Maven here."""
+    folder = tmp_path / "central"
+    folder.mkdir()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr(maven, "_CENTRAL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(ToolMissing) as error:
+    yield folder
+    server.shutdown()
+    server.server_close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Without a log."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_without_maven_files_are_downloaded_and_checked(one, central, tmp_path):
+    place = central / one.relative_to(tmp_path / "tools" / "maven")
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"something else")
+    with pytest.raises(FetchFailed, match="the fetched file has the SHA-256"):
         maven.artifact("one")
-    assert "apt-get install maven" in error.value.do_next
+    assert not one.exists()
+    place.write_bytes(TEXT)
+    assert maven.artifact("one") == one and one.read_bytes() == TEXT
+    assert [path.name for path in one.parent.iterdir()] == [one.name]
+
+
+def test_a_download_that_fails_says_what_helps(one, central, monkeypatch):
+    with pytest.raises(FetchFailed, match="404") as error:
+        maven.artifact("one")
+    assert "connect to the network" in error.value.do_next and "apt-get install maven" in error.value.do_next
+    monkeypatch.setattr(maven, "_CENTRAL", "http://127.0.0.1:9")
+    with pytest.raises(FetchFailed, match="refused"):
+        maven.artifact("one")
 
 
 def test_a_folder_that_cannot_be_made_is_named(one, monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ import pytest
 from host_tools.android_on_host import jvm
 from host_tools.base import settings
 from host_tools.base.errors import FetchFailed
-from host_tools.build import apk, apk_check, maven, stock_delegate
+from host_tools.build import apk, apk_facts, maven, stock_delegate
 from host_tools.places import on_jvm
 from host_tools.virtual_device import evidence, processes
 from host_tools.virtual_device.device import VirtualDevice
@@ -272,14 +272,14 @@ def test_the_installed_apk_runs_with_its_own_classes_and_libraries(phone):
 
 def test_classes_are_those_of_a_dex_whose_sums_are_right(phone, tmp_path):
     made = phone.root / "data/local/tmp/runner.apk"
-    assert {*processes._NEEDED} <= apk_check.classes(made) == {*phone.apps[PACKAGE].classes}
+    assert {*processes._NEEDED} <= apk_facts.classes(made) == {*phone.apps[PACKAGE].classes}
     with zipfile.ZipFile(made) as archive:
         content = bytearray(archive.read("classes.dex"))
     content[-1] ^= 1
     for damaged in (bytes(content), b"dex\n035\0", b""):
         with zipfile.ZipFile(tmp_path / "damaged.apk", "w") as archive:
             archive.writestr("classes.dex", damaged)
-        assert not apk_check.classes(tmp_path / "damaged.apk")
+        assert not apk_facts.classes(tmp_path / "damaged.apk")
 
 
 def test_an_apk_of_other_classes_does_not_run(phone):

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from host_tools.base.errors import ToolMissing
-from host_tools.build import apk_check, maven
+from host_tools.build import apk_facts, maven
 from host_tools.virtual_device.device import VirtualDevice
 from tests import android_parts, small_apk
 from tests.host_tools.virtual_device.test_virtual_adb import Adb
@@ -44,7 +44,7 @@ def trusted(monkeypatch):
     """Signatures are not looked at, which takes a second each; set signer to be somebody else."""
     said = {"signer": "aa" * 32}
     monkeypatch.setattr(
-        apk_check, "signature", lambda *_: apk_check.Signature(True, ("v2", "v3"), "CN=somebody", said["signer"], "")
+        apk_facts, "signature", lambda *_: apk_facts.Signature(True, ("v2", "v3"), "CN=somebody", said["signer"], "")
     )
     return said
 
@@ -197,14 +197,14 @@ def test_without_apksigner_nothing_is_installed(device, signed, monkeypatch):
     def absent(*_):
         raise ToolMissing("run `apksigner`", "it is not here", "apt-get install apksigner")
 
-    monkeypatch.setattr(apk_check, "signature", absent)
+    monkeypatch.setattr(apk_facts, "signature", absent)
     assert "apt-get install apksigner" in refused(device, signed, "INSTALL_FAILED_INTERNAL_ERROR")
 
 
 def test_a_damaged_manifest_never_does_more_than_be_refused(device, signed, trusted, tmp_path):
     with zipfile.ZipFile(signed) as archive:
         content = archive.read("AndroidManifest.xml")
-    assert apk_check.manifest(signed).text("package") == NAME
+    assert apk_facts.manifest(signed).text("package") == NAME
     for i in range(0, len(content), 61):
         for n, piece in enumerate((content[:i] + bytes([content[i] ^ 0xFF]) + content[i + 1 :], content[:i])):
             broken = tmp_path / f"{i}-{n}.apk"

@@ -8,9 +8,12 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from host_tools.base import digests, installed
 from host_tools.base.errors import CommandFailed
-from host_tools.build import apk_check
-from host_tools.build.apk_check import Element
+from host_tools.build import apk_facts, prebuilt
+from host_tools.build.apk_facts import Element
 
 CLASS_LIST = "assets/classes.sha256"
 _MANIFEST, _TABLE = "AndroidManifest.xml", "resources.arsc"
@@ -44,13 +47,37 @@ class Apk:
     class_list: str  # digests of the class files that were dexed; empty where the APK does not tell
 
 
+class _Told(msgspec.Struct):
+    """See told()."""
+
+    sha256: str
+    level: int
+    apk: Apk
+
+
 def read(path: Path, level: int) -> Apk:
     """Everything about the APK; Refused where a device of this level would not take it."""
+    known = _known(path, level)
+    if known:
+        return known
     try:
         with zipfile.ZipFile(path) as archive:
             return _opened(path, archive, level)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
         raise Refused("INSTALL_PARSE_FAILED_NOT_APK", f"Failed to load asset path ({error})") from error
+
+
+def told(apk: Apk, path: Path, level: int) -> bytes:
+    """What was read of this file, for those who have the file and no tools to read it with."""
+    return msgspec.json.encode({"sha256": digests.sha256_of(path), "level": level, "apk": apk})
+
+
+def _known(path: Path, level: int) -> Apk | None:
+    """What was read of this file when the toolkit that is installed was made."""
+    if not installed.INSTALLED:
+        return None
+    facts = msgspec.json.decode((installed.PREBUILT / prebuilt.READ_APK).read_bytes(), type=_Told)
+    return facts.apk if (facts.sha256, facts.level) == (digests.sha256_of(path), level) else None
 
 
 def _opened(path: Path, archive: zipfile.ZipFile, level: int) -> Apk:
@@ -84,7 +111,7 @@ def _manifest(path: Path, archive: zipfile.ZipFile) -> Element:
     if _MANIFEST not in archive.namelist():
         raise Refused("INSTALL_PARSE_FAILED_BAD_MANIFEST", f"Missing {_MANIFEST}")
     try:
-        root = apk_check.manifest(path)
+        root = apk_facts.manifest(path)
     except CommandFailed as error:
         raise Refused("INSTALL_PARSE_FAILED_UNEXPECTED_EXCEPTION", "Corrupt XML binary file") from error
     package = root.text("package")
@@ -96,7 +123,7 @@ def _manifest(path: Path, archive: zipfile.ZipFile) -> Element:
 
 def _signer(path: Path, level: int, target: int) -> str:
     """The certificate, once every byte of the APK was verified."""
-    signature = apk_check.signature(path, level)
+    signature = apk_facts.signature(path, level)
     if not signature.verified or not signature.signer:
         reason = signature.said.split("ERROR: ", 1)[-1].partition("\n")[0]
         raise Refused("INSTALL_PARSE_FAILED_NO_CERTIFICATES", f"Failed collecting certificates: {reason}")
@@ -117,14 +144,14 @@ def _check_table(path: Path, archive: zipfile.ZipFile, target: int) -> None:
 def _stored(path: Path, entry: zipfile.ZipInfo, alignment: int) -> bool:
     """Whether an entry is uncompressed and aligned."""
     with open(path, "rb") as file:
-        return entry.compress_type == zipfile.ZIP_STORED and apk_check.data_offset(file, entry) % alignment == 0
+        return entry.compress_type == zipfile.ZIP_STORED and apk_facts.data_offset(file, entry) % alignment == 0
 
 
 def _classes(path: Path, archive: zipfile.ZipFile, app: Element) -> list[str]:
     """Of every dex. A damaged one is found when a class is looked for, as on a phone; none at all is refused."""
     if app.flag("hasCode", True) and "classes.dex" not in archive.namelist():
         raise Refused("INSTALL_FAILED_INVALID_APK", "Package /data/app/vmdl.tmp/base.apk code is missing")
-    return sorted(apk_check.classes(path))
+    return sorted(apk_facts.classes(path))
 
 
 def _libraries(path: Path, archive: zipfile.ZipFile, stored: bool) -> dict[str, list[str]]:

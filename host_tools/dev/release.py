@@ -1,13 +1,15 @@
 """Makes what is published: the wheels of the toolkit and of the delegate, the AAR's Maven repository, the tables of ops
 for other tools, a bill of materials, and their checksums.
 
-The toolkit's wheel, quadra-tools, is pure Python with what a clone builds for devices inside (prebuilt.py reads it): the test
-app's APK, the AAR, the program for a device's shell; and the delegate for this machine, which plans for all targets.
+The toolkit's wheel, quadra-tools, is pure Python with what a clone builds for devices inside (host_tools/build/prebuilt.py reads
+it): the test app's APK, the AAR, the program for a device's shell; the delegate for this machine, which plans for all targets;
+and what the virtual device needs beside others' files, which it fetches.
 """
 
 import shutil
 import tempfile
 import tomllib
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +18,21 @@ from hatchling.builders.wheel import WheelBuilder
 from rich.console import Console
 
 from host_tools.base import digests, installed, settings, terminal
+from host_tools.android_on_host import bionic, jvm
 from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE, RUNNER
-from host_tools.build import aar, apk, apk_check, bazel, ndk, prebuilt, sbom, wheel
+from host_tools.build import aar, apk, apk_check, apk_reader, bazel, built as clone, java, ndk, prebuilt, sbom, wheel
 
 BUILT = settings.ROOT / ".cache" / "release"
 CHECKSUMS = "SHA256SUMS"
+VIRTUAL_LEVEL = 34  # of Android, that a virtual device says it is
 SUPPORT = settings.ROOT / "docs" / "support"  # which ops of which types run on the GPU, in edge-compat's format
 API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in the wheel
-# Of host_tools: what builds, tests and checks the sources stays in a clone, and so does what runs Android's code here.
+# Of host_tools: what builds, tests and checks the sources stays in a clone.
 LEFT_OUT = (
-    *("android_on_host", "build", "dev", "parity", "virtual_device", "record/schema_page.py"),
+    *("android_on_host/pretended_opencl", "android_on_host/pretended_vulkan"),
+    *("build", "dev", "parity", "record/schema_page.py"),
     *(
         "places/cases_on_device.py",
-        "places/on_jvm.py",
         "places/stock_kernels.py",
         "places/ml_drift_kernels.py",
         "places/recordings.py",
@@ -36,13 +40,18 @@ LEFT_OUT = (
     ),
     *(f"tasks/{name}.py" for name in ("demo", "parity")),
 )
-_TAKEN = (
-    *(f"build/{name}.py" for name in ("__init__", "artifacts", "prebuilt", "size")),
-    *(f"virtual_device/{name}.py" for name in ("__init__", "faults", "registry")),
+_TAKEN = tuple(
+    f"build/{name}.py"
+    for name in (
+        *("__init__", "apk_facts", "apk_reader", "archives", "artifacts"),
+        *("java", "maven", "prebuilt", "size", "stock_delegate"),
+    )
 )
 _READ = (
     "delegate_native/delegate/options.def",
     "delegate_native/plan/plan.bfbs",
+    "gradle/libs.versions.toml",
+    "android_app/gradle/verification-metadata.xml",
 )  # of the sources, by what is in the wheel
 _HATCH = """
 [build-system]
@@ -57,9 +66,12 @@ core-metadata-version = "2.4"
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What a clone builds for the wheel. here: the folder with the delegate and the accelerator for this machine."""
+    """What a clone builds for the wheel. here: the folder with the delegate and the accelerator for this machine. folders: of
+    files that the virtual device needs, by their names in prebuilt.py."""
 
     apk: Path
+    read_apk: bytes
+    folders: Mapping[str, Path]
     aar: Path
     repository: Path  # a Maven repository with the AAR
     runners: Mapping[str, Path]
@@ -86,11 +98,24 @@ def build() -> Artifacts:
     bazel.prepare_android(ABIS, ABIS)
     libraries = {abi: one.path for abi, one in bazel.android(ABIS).items()}
     app = apk.make(libraries, apk.BUILT / "release" / prebuilt.APK, peers=True).path
+    read = apk_reader.told(apk_reader.read(app, VIRTUAL_LEVEL), app, VIRTUAL_LEVEL)
     published = aar.make(libraries, apk.BUILT / "release" / "maven")
     made_by = ", ".join(sorted({apk_check.made_by(path) for path in libraries.values()}))
-    return Artifacts(
-        app, published.path, published.repository, bazel.runners(ABIS), bazel.accelerator().parent, made_by
-    )
+    runners = bazel.runners(ABIS)
+    folders = {
+        prebuilt.APP_CLASSES: java.app_classes(),
+        prebuilt.HOST_CLASSES: clone.host_classes(),
+        prebuilt.BIONIC: _bionic(app, runners[jvm.ABI]),
+    }
+    here = bazel.accelerator().parent
+    return Artifacts(app, read, folders, published.path, published.repository, runners, here, made_by)
+
+
+def _bionic(app: Path, runner: Path) -> Path:
+    """What stands in for Android's C library, for the libraries of the APK and the shell's program."""
+    with tempfile.TemporaryDirectory(prefix="quadra-release-") as folder, zipfile.ZipFile(app) as archive:
+        names = [name for name in archive.namelist() if name.startswith(f"lib/{jvm.ABI}/")]
+        return bionic.folder_for([runner, *(Path(archive.extract(name, folder)) for name in names)])
 
 
 def make(built: Artifacts, out: Path) -> Made:
@@ -117,8 +142,8 @@ def make(built: Artifacts, out: Path) -> Made:
 
 def toolkit(built: Artifacts, out: Path) -> Path:
     """The wheel quadra-tools in the folder `out`."""
-    with tempfile.TemporaryDirectory(prefix="quadra-release-") as folder:
-        staged = Path(folder)
+    with tempfile.TemporaryDirectory(prefix="quadra-release-") as scratch:
+        staged = Path(scratch)
         package = staged / "host_tools"
         for path in contents():
             _copy(installed.PACKAGE / path, package / path)
@@ -130,6 +155,11 @@ def toolkit(built: Artifacts, out: Path) -> Path:
         for name in _READ:
             _copy(settings.ROOT / name, inside / "sources" / name)
         _copy(built.apk, inside / prebuilt.APK)
+        (inside / prebuilt.READ_APK).write_bytes(built.read_apk)
+        for folder, files in built.folders.items():
+            for file in sorted(files.rglob("*")):
+                if file.is_file():
+                    _copy(file, inside / folder / file.relative_to(files))
         _copy(built.aar, inside / prebuilt.AAR)
         for abi, runner in built.runners.items():
             _copy(runner, inside / abi / RUNNER)
