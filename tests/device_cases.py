@@ -162,8 +162,15 @@ def _add_model(add: _Add, name: str, number: int) -> str:
 # The process
 
 
-def write(folder: Path, ops: Sequence[str], quick: bool, alone: set[str], only_ops: bool = False) -> list[str]:
-    """Writes the set; returns what was left out, and why. alone: of these cases, a model for each of them."""
+def write(
+    folder: Path,
+    ops: Sequence[str],
+    quick: bool,
+    alone: set[str],
+    only_ops: bool = False,
+    names: Sequence[str] = MODELS,
+) -> list[str]:
+    """Writes the set; returns what was left out, and why. alone: of these cases, a model for each of them. names: of models."""
     writer = Writer(folder)
 
     def add(model: bytes, feeds: list, expected: list, parts: list[Part], columns: list[str]) -> None:
@@ -187,7 +194,7 @@ def write(folder: Path, ops: Sequence[str], quick: bool, alone: set[str], only_o
                 _add_graph(add, graph, number)
         if not alone or any(name.startswith("dead lanes") for name in alone):
             _all_lanes(add, quick, bool(alone))
-        for number, name in enumerate(MODELS[: 1 if quick else None]):
+        for number, name in enumerate(names[: 1 if quick else None]):
             if not alone or name in alone:
                 left_out += filter(None, [_add_model(add, name, number)])
     writer.finish(quirks())
@@ -200,6 +207,7 @@ def main() -> None:
     parser.add_argument("--op", action="append")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--alone", type=Path, help="a JSON list of cases: a model for each of them, for every column")
+    parser.add_argument("--no-models", action="store_true", help="leave out those that are files")
     told = parser.parse_args()
     known = parity.op_names()
     unknown = sorted({*(told.op or [])} - {*known})
@@ -207,7 +215,8 @@ def main() -> None:
         print(json.dumps({"unknown": unknown, "known": known}))
         return
     alone = set(json.loads(told.alone.read_text())) if told.alone else set()
-    left_out = write(told.folder, told.op or known, told.quick, alone, only_ops=bool(told.op))
+    names = () if told.no_models else MODELS
+    left_out = write(told.folder, told.op or known, told.quick, alone, only_ops=bool(told.op), names=names)
     print(json.dumps({"left_out": left_out}))
 
 

@@ -16,6 +16,7 @@ APK, AAR, MADE_BY = "quadra-runner.apk", "quadra-gpu-delegate.aar", "made_by.txt
 # For Android's code on this machine: the class files that the APK was made of, those that start them here, and what stands in
 # for Android's C library, for the x86_64 libraries that are in the wheel.
 APP_CLASSES, HOST_CLASSES, BIONIC = "java/app", "java/host", "bionic"
+CASES = "cases"  # of `parity --on`: host_tools/parity/device_parity_session.py has the names of its folders
 READ_APK = "apk.json"  # what a virtual device reads of the APK with tools that this machine may not have
 THIS_MACHINE = f"{sys.platform}-{platform.machine()}"
 

@@ -6,7 +6,9 @@ it): the test app's APK, the AAR, the program for a device's shell; the delegate
 and what the virtual device needs beside others' files, which it fetches.
 """
 
+import json
 import shutil
+import sys
 import tempfile
 import tomllib
 import zipfile
@@ -17,28 +19,31 @@ from pathlib import Path
 from hatchling.builders.wheel import WheelBuilder
 from rich.console import Console
 
-from host_tools.base import digests, installed, settings, terminal
 from host_tools.android_on_host import bionic, jvm
+from host_tools.base import child_process, digests, installed, settings, terminal
 from host_tools.base.android import ABIS, ACCELERATOR, DELEGATE, RUNNER
 from host_tools.build import aar, apk, apk_check, apk_reader, bazel, built as clone, java, ndk, prebuilt, sbom, wheel
+from host_tools.parity.device_parity_session import LEFT_OUT as LEFT_OUT_CASES, PACKED_ALL, PACKED_ALONE, PACKED_QUICK
+from host_tools.record import case_set
 
 BUILT = settings.ROOT / ".cache" / "release"
 CHECKSUMS = "SHA256SUMS"
+CASES = settings.ROOT / ".cache" / "release-cases"
+_CASES_S = 900.0
 VIRTUAL_LEVEL = 34  # of Android, that a virtual device says it is
 SUPPORT = settings.ROOT / "docs" / "support"  # which ops of which types run on the GPU, in edge-compat's format
 API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in the wheel
 # Of host_tools: what builds, tests and checks the sources stays in a clone.
 LEFT_OUT = (
     *("android_on_host/pretended_opencl", "android_on_host/pretended_vulkan"),
-    *("build", "dev", "parity", "record/schema_page.py"),
+    *("build", "dev", "record/schema_page.py"),
     *(
-        "places/cases_on_device.py",
         "places/stock_kernels.py",
         "places/ml_drift_kernels.py",
         "places/recordings.py",
         "tasks/debian_packages.txt",
     ),
-    *(f"tasks/{name}.py" for name in ("demo", "parity")),
+    "tasks/demo.py",
 )
 _TAKEN = tuple(
     f"build/{name}.py"
@@ -106,9 +111,31 @@ def build() -> Artifacts:
         prebuilt.APP_CLASSES: java.app_classes(),
         prebuilt.HOST_CLASSES: clone.host_classes(),
         prebuilt.BIONIC: _bionic(app, runners[jvm.ABI]),
+        prebuilt.CASES: cases(CASES),
     }
     here = bazel.accelerator().parent
     return Artifacts(app, read, folders, published.path, published.repository, runners, here, made_by)
+
+
+def cases(out: Path) -> Path:
+    """What `parity --on` runs on a device, made by the tests, in the folder `out`. Without models that are files."""
+    for name, words in ((PACKED_ALL, []), (PACKED_QUICK, ["--quick"])):
+        _write_cases(out / Path(name).name, *words)
+    every = out / Path(PACKED_ALL).name
+    listed = out / "alone.json"
+    parts = {part.id for case in case_set.read(every).cases for part in case.parts}
+    listed.write_text(json.dumps(sorted(parts)), encoding="utf-8")
+    _write_cases(out / Path(PACKED_ALONE).name, f"--alone={listed}")
+    listed.unlink()
+    return out
+
+
+def _write_cases(folder: Path, *words: str) -> None:
+    settings.make_folder(folder, "the checkout")
+    argv = [sys.executable, "-m", "tests.device_cases", folder, "--no-models", *words]
+    said = child_process.run(argv, cwd=settings.ROOT, timeout_s=_CASES_S).stdout.splitlines()
+    left_out = json.loads(next(line for line in said if line.startswith("{")))["left_out"]
+    (folder / LEFT_OUT_CASES).write_text(json.dumps(left_out), encoding="utf-8")
 
 
 def _bionic(app: Path, runner: Path) -> Path:

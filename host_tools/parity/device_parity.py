@@ -17,7 +17,7 @@ from host_tools.base.units import counted
 from host_tools.judge import judged_cases as judged
 from host_tools.judge.judged_cases import Found
 from host_tools.parity.device_parity_log import Log, key, opened
-from host_tools.parity.device_parity_session import CaseMaker, Session, Show
+from host_tools.parity.device_parity_session import Session, Show, case_maker
 from host_tools.phone.adb import choice, lock
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.state import device_facts, readiness
@@ -45,7 +45,7 @@ def measure(
     """
     show("build what the device needs")
     made = made or cases_on_device.parts(device, library)
-    maker = CaseMaker(ops, quick)
+    maker = case_maker(ops, quick)
     show("make the cases")
     with interrupt.once(), maker.made() as cases, lock.lease(device.serial, "parity"):
         sha256 = digests.sha256_of(made.library)

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from host_tools.base import child_process, settings
+from host_tools.base import child_process, installed, settings
 from host_tools.base.errors import Misuse
 from host_tools.judge import judged_cases as judged
 from host_tools.judge.judged_cases import DIED, REFUSED, RIGHT, Measured, Row, Tried
@@ -23,15 +23,24 @@ from host_tools.request.mends import Mend
 
 MOST_MENDED = 20  # cases, each of another op, API and storage
 _DEADLINE_S = 600.0  # of making cases
+# In the wheel: folders of sets, and in each the file of what was left out.
+PACKED_ALL, PACKED_QUICK, PACKED_ALONE, LEFT_OUT = "cases/all", "cases/quick", "cases/alone", "left_out.json"
+_NO_MODELS = "models: they are files, which an installed quadra-tools does not have; `run` judges them"
 _OPEN = "open"  # of a part in a model that did not run: it is repeated alone
 Show = Callable[[str], None]
 Planned = tuple[str, Job, Column, bool]  # key of the log, job, where, whether nodes may be on the CPU
+
+
+def case_maker(ops: Sequence[str], quick: bool) -> "CaseMaker":
+    """A clone makes cases, an installed toolkit chooses among those that it has."""
+    return PackedCases(ops, quick) if installed.INSTALLED else CaseMaker(ops, quick)
 
 
 class CaseMaker:
     """Makes sets of cases, in a process of the tests."""
 
     def __init__(self, ops: Sequence[str], quick: bool) -> None:
+        self._ops, self._quick = ops, quick
         self._words = [f"--op={op}" for op in ops] + ["--quick"] * quick
         self.left_out: list[str] = []
 
@@ -47,11 +56,43 @@ class CaseMaker:
             argv = [sys.executable, "-m", "tests.device_cases", *words]
             done = child_process.run(argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S)
             said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
-            if "unknown" in said:
-                unknown, known = ", ".join(said["unknown"]), ", ".join(said["known"])
-                raise Misuse("parity", f"no such op: {unknown}", f"there are {known}")
+            _check_ops(said.get("unknown", ()), said.get("known", ()))
             self.left_out = said["left_out"] if not alone else self.left_out
             yield case_set.read(Path(folder))
+
+
+class PackedCases(CaseMaker):
+    """Chooses among the sets that a release made: all cases, several in a model, or the quick ones; and each alone."""
+
+    @contextlib.contextmanager
+    def made(self, alone: Sequence[str] = ()) -> Iterator[CaseSet]:
+        if not alone and not self._ops:
+            packed = installed.PREBUILT / (PACKED_QUICK if self._quick else PACKED_ALL)
+            self.left_out = [*json.loads((packed / LEFT_OUT).read_text()), _NO_MODELS]
+            yield case_set.read(packed)
+            return
+        columns = self._columns()
+        with tempfile.TemporaryDirectory(prefix="quadra-parity-") as folder:
+            every = case_set.read(installed.PREBUILT / PACKED_ALONE)
+            if alone:
+                wanted = {*alone}
+                case_set.choose(every, Path(folder), lambda case: case.columns if case.parts[0].id in wanted else ())
+            else:
+                case_set.choose(every, Path(folder), lambda case: columns.get(case.parts[0].id, ()))
+            yield case_set.read(Path(folder))
+
+    def _columns(self) -> dict[str, tuple[str, ...]]:
+        """Those in which the vectors of the ops run, by their names. Misuse: there is no such op."""
+        every = case_set.read(installed.PREBUILT / (PACKED_QUICK if self._quick else PACKED_ALL))
+        vectors = [(part, case.columns) for case in every.cases for part in case.parts if part.kind == "vector"]
+        known = sorted({part.op for part, _ in vectors})
+        _check_ops([op for op in self._ops if op not in known], known)
+        return {part.id: columns for part, columns in vectors if part.op in self._ops}
+
+
+def _check_ops(unknown: Sequence[str], known: Sequence[str]) -> None:
+    if unknown:
+        raise Misuse("parity", f"no such op: {', '.join(unknown)}", f"there are {', '.join(known)}")
 
 
 class Session:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.base import child_process, settings
-from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.base.errors import JudgementFailed, Misuse, require_clone
 
 _DEADLINE_S = 3600.0
 _SLOWER = 10  # drivers beside the usual ones
@@ -62,6 +62,7 @@ class Parity:
 
 def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str], None], driver: str = "") -> Parity:
     """Runs the vectors of `ops` (all when empty); with quick only a few of each. driver: a row of the table of drivers."""
+    require_clone("run vectors on this machine (`inv parity --on` runs them on a device)")
     seen: list[dict[str, Any]] = []
 
     def on_line(line: str) -> None:

@@ -4,7 +4,7 @@ and a list of both. Tests make them (tests/device_cases.py); a device sees the m
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -126,6 +126,18 @@ def read(folder: Path) -> CaseSet:
         counts = [sum(part.outputs for part in case.parts) for case in cases]
         expected = tuple(tuple(arrays[f"{i}/{j}"] for j in range(count)) for i, count in enumerate(counts))
     return CaseSet(folder, tuple(cases), tuple(listed["quirks"]), expected)
+
+
+def choose(source: CaseSet, folder: Path, columns: Callable[[Case], Iterable[str]]) -> None:
+    """Writes the cases of another set that have columns, for these."""
+    writer, pack = Writer(folder), source.pack.read_bytes()
+    for case, expected in zip(source.cases, source.expected):
+        there = list(columns(case))
+        if there:
+            model, *feeds = (pack[offset : offset + size] for offset, size in (case.model, *case.inputs))
+            arrays = [np.lib.format.read_array(io.BytesIO(feed)) for feed in feeds]
+            writer.add(model, arrays, expected, case.parts, there)
+    writer.finish(source.quirks)
 
 
 def _npy(array: np.ndarray) -> bytes:

@@ -42,7 +42,6 @@ _OF_A_CLONE = (
     "fuzz",
     "lint",
     "lock",
-    "parity",
     "release",
     "size",
     "test",

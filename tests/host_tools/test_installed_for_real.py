@@ -144,6 +144,7 @@ def test_what_is_not_there_is_named_with_what_to_do(quadra, serial):
         assert "Java 17 to 21 (JAVA_HOME=/nowhere has no bin/java)" in said
         assert "apt-get install default-jre-headless" in said and "quadra-tools[virtual-device]" in said
     assert "clone the repository" in quadra("build", status=73)
+    assert "clone the repository" in quadra("parity", "ADD", status=73)
     assert "pip install 'quadra-tools[lab]'" in quadra("lab", "worker", status=73)
     assert "pip install 'quadra-tools[host]'" in quadra("replay", status=73)
     (quadra.folder / "other.so").write_bytes(b"another library")
@@ -171,6 +172,8 @@ def test_a_virtual_device_without_a_clone(own):
         assert run["result"] == "right" and run["nodes_on_gpu"] == 1, words
     own("run", "small.tflite", "--on=virtual", "--runs=3", "--peer=shipped-gles", "--backend=gles")
     assert "its only node on the GPU" in own("support", "small.tflite")
+    found = json.loads(own("parity", "GELU", "--on=virtual", "--json"))
+    assert [row["op"] for row in found["ops"]] == ["GELU"] and not found["not_right"] and found["totals"]["right"] > 3
 
 
 def test_another_app_on_it_over_another_adb(own):

@@ -62,7 +62,7 @@ class SmallSets:
 @pytest.fixture
 def measured(phone, parts, tmp_path, monkeypatch):
     """measured(): what is found with small sets."""
-    monkeypatch.setattr(device_parity, "CaseMaker", lambda ops, quick: SmallSets(tmp_path))
+    monkeypatch.setattr(device_parity, "case_maker", lambda ops, quick: SmallSets(tmp_path))
 
     def run(fresh=False, show=lambda text: None):
         device = Device(phone.serial, virtual=True)
