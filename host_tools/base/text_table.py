@@ -15,7 +15,6 @@ from rich.text import Text
 from host_tools.base.readable import in_encoding
 
 _GAP = 2
-_NAME = 64  # columns that a name of hundreds of letters gets at most, in a pipe too: numbers beside it stay in sight
 _NOTHING = ("", "–", "-")
 _CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160)) if chr(code) != "\n"}
 _NUMBER = re.compile(r"\d[\d.×]*(?:e[+-]?\d+)?")
@@ -54,7 +53,7 @@ def text(name: str, rank: int = 0, least: int = 16) -> Column:
 
 
 def identifier(name: str, rank: int = 0, least: int = 24) -> Column:
-    """For long names that programs made, as tensors have: their middle goes where there is no room, and beyond 64 columns."""
+    """For long names that programs made, as tensors have: their middle goes where there is no room."""
     return Column(name, rank, least, middle=True)
 
 
@@ -133,7 +132,6 @@ class _Layout:
     def _bounds_of(self, index: int) -> tuple[int, int]:
         """The least and the greatest width of a column whose name is folded."""
         wide = max(map(_width, self._cells(index)), default=0)
-        wide = min(wide, _NAME) if self._columns[index].middle else wide
         longest_word = max(map(cell_len, self._heads[index].plain.split()), default=0)
         return max(min(wide, self._columns[index].least or wide), longest_word), max(wide, longest_word)
 
