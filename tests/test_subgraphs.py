@@ -268,6 +268,31 @@ assert nodes == [(0, "gpu"), (0, "gpu")], nodes
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loops_body_that_nobody_runs_is_not_prepared_for_another_delegate(library, backend):
+    """It could not be: a step of the loop ends where a number of it says. TFLite gives XNNPACK each subgraph."""
+    said = unrun(
+        library,
+        """
+from tests.vectors.recurrent_loops import CASES
+case = next(case for case in CASES if case.name == "lstm_all")
+Prepare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+class Other(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("prepare", Prepare), ("unused", ctypes.c_void_p * 3), ("flags", ctypes.c_int64),
+                ("builder", ctypes.c_void_p)]
+
+other = Other(prepare=Prepare(lambda context, delegate: 0))
+interpreter, delegate = opened(case.model())
+interpreter._interpreter.ModifyGraphWithDelegate(ctypes.addressof(other))
+for got, want in zip(invoke(interpreter, case.feeds()), cpu.run(case.model(), case.feeds()), strict=True):
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+assert [node["on"] for node in report(library, delegate)["nodes"]] == ["gpu"]
+""",
+        backend,
+    )
+    assert said.count("quadra: prepared") == 1, said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_looking_for_subgraphs_reports_no_error(quadra, backend):
     """The CPU refuses the model; the interpreter's message holds every error that was reported until then."""
     model = Model()

@@ -359,7 +359,33 @@ Status Partition::FindBuffer(TfLiteContext* context, int index, const IoTensor& 
   return Status(status.code(), Format("the buffer for '%s': %s", name, status.message().c_str()));
 }
 
+// Whether inputs are of the file's sizes, and outputs, too: these need not be set.
+bool Partition::HasSizesOfModel(const TfLiteContext* context) const {
+  for (const std::vector<int>* list : {&input_tensors, &output_tensors}) {
+    for (const int index : *list) {
+      const TfLiteTensor& now = context->tensors[index];
+      const TfLiteIntArray *dims = now.dims, *was = model->kept()->tensors[index].dims;
+      const TfLiteIntArray* const said = now.dims_signature;
+      if (now.allocation_type == kTfLiteDynamic || !dims || !was || dims->size != was->size ||
+          !std::equal(dims->data, dims->data + dims->size, was->data) ||
+          (said && std::count(said->data, said->data + said->size, -1) > 0)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Nodes that no interpreter is to run are prepared all the same where another delegate comes later
+// (TFLite gives XNNPACK each subgraph): what only they cannot do must not end that.
 Status Partition::Prepare(TfLiteContext* context) {
+  if (!maker) return PrepareNow(context);
+  waits = HasSizesOfModel(context);
+  unready = waits ? Status() : PrepareNow(context);
+  return Status();
+}
+
+Status Partition::PrepareNow(TfLiteContext* context) {
   if (!session) QUADRA_RETURN_IF_ERROR(MakeSession());
   if (!HasUnknownSizes(context)) return PrepareSession(context);
   // A neighbour on the CPU tells the sizes only while it runs: so do we.
@@ -420,6 +446,9 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
 }
 
 Status Partition::Invoke(TfLiteContext* context) {
+  if (waits) unready = PrepareNow(context);
+  waits = false;
+  QUADRA_RETURN_IF_ERROR(unready);
   if (HasUnknownSizes(context)) QUADRA_RETURN_IF_ERROR(PrepareSession(context));
   if (is_empty) return Status();
   Events events;

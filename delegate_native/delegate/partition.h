@@ -45,6 +45,8 @@ struct Partition {
   std::shared_ptr<ModelNodes> model;
   // For nodes that no interpreter is to run. The session is made if one runs them all the same.
   std::shared_ptr<const PartitionMaker> maker;
+  bool waits = false;  // of these: it is prepared when one does
+  Status unready;      // or why it could not be
   bool allows_quantized = true;
 
   // Inputs and outputs that stay on the device.
@@ -74,6 +76,8 @@ struct Partition {
 
  private:
   bool HasUnknownSizes(const TfLiteContext* context) const;
+  bool HasSizesOfModel(const TfLiteContext* context) const;
+  Status PrepareNow(TfLiteContext* context);
   Status FindBuffer(TfLiteContext* context, int index, const IoTensor& port, bool is_output,
                     QuadraBuffer* found);
   Status ImportBuffer(QuadraBuffer* buffer);
