@@ -24,7 +24,7 @@ constexpr Type kTypes[] = {
     {kTfLiteFloat64, "float64", "<f8"}, {kTfLiteInt8, "int8", "|i1"},
     {kTfLiteUInt8, "uint8", "|u1"},     {kTfLiteInt16, "int16", "<i2"},
     {kTfLiteInt32, "int32", "<i4"},     {kTfLiteInt64, "int64", "<i8"},
-    {kTfLiteBool, "bool", "|b1"},
+    {kTfLiteBool, "bool", "|b1"},       {kTfLiteComplex64, "complex64", "<c8"},
 };
 
 const Type* Find(TfLiteType type) {
