@@ -17,13 +17,14 @@ from host_tools.base.units import counted
 from host_tools.judge import judged_cases as judged
 from host_tools.judge.judged_cases import Found
 from host_tools.parity.device_parity_log import Log, key, opened
-from host_tools.parity.device_parity_session import Session, Show, case_maker
+from host_tools.parity.device_parity_session import CaseMaker, Session, Show, case_maker
 from host_tools.phone.adb import choice, lock
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.state import device_facts, readiness
 from host_tools.places import cases_on_device
 from host_tools.places.cases_on_device import CasesOnDevice, Parts
 from host_tools.record import without_names
+from host_tools.record.case_set import CaseSet
 from host_tools.show import device_parity_page
 
 _FACTS = ("manufacturer", "model", "soc", "soc_manufacturer", "hardware", "release", "sdk", "abis", "build", "page_bytes", "virtual")  # fmt: skip
@@ -43,36 +44,43 @@ def measure(
 
     A DeviceError says which case the device was at; the log is kept, the page shows what there is, and the next call goes on.
     """
-    show("build what the device needs")
-    made = made or cases_on_device.parts(device, library)
     maker = case_maker(ops, quick)
     show("make the cases")
-    with interrupt.once(), maker.made() as cases, lock.lease(device.serial, "parity"):
-        sha256 = digests.sha256_of(made.library)
-        log = opened([device.serial, sha256, cases.digest()], fresh)
-        log.add("asked", quick=quick, left_out=maker.left_out, sha256=sha256, bytes=made.library.stat().st_size)
-        session = Session(CasesOnDevice(device, made, show), log, show)
-        started = time.monotonic()
-        try:
-            if not log.has("device"):
-                readiness.put_right(device)
-                log.add("device", facts=device_facts.of(device))
-            with readiness.ready(device, show):
-                session.runner.push()
-                session.probe(cases)
-                session.main(cases)
-                session.alone(maker)
-                session.mend(maker)
-            log.finish()
-        except QuadraError as error:
-            log.add(_next(log, "interruption"), at=session.at, error=type(error).__name__)
-            raise _told(error, session, device) from error
-        finally:
-            runner = session.runner
-            took = (time.monotonic() - started, runner.processes, runner.sent_bytes, runner.received_bytes)
-            log.add(_next(log, "cost"), **dict(zip(_COSTS, took)))
-            found = _found(session)
-            device_parity_page.write(cleaned(found, [device.serial]), log.folder)
+    with interrupt.once(), maker.made() as cases:  # an op that there is not is named before anything is built
+        show("build what the device needs")
+        made = made or cases_on_device.parts(device, library)
+        with lock.lease(device.serial, "parity"):
+            return _measured(device, made, maker, cases, quick, fresh, show)
+
+
+def _measured(
+    device: Device, made: Parts, maker: CaseMaker, cases: CaseSet, quick: bool, fresh: bool, show: Show
+) -> tuple[Found, Path]:
+    sha256 = digests.sha256_of(made.library)
+    log = opened([device.serial, sha256, cases.digest()], fresh)
+    log.add("asked", quick=quick, left_out=maker.left_out, sha256=sha256, bytes=made.library.stat().st_size)
+    session = Session(CasesOnDevice(device, made, show), log, show)
+    started = time.monotonic()
+    try:
+        if not log.has("device"):
+            readiness.put_right(device)
+            log.add("device", facts=device_facts.of(device))
+        with readiness.ready(device, show):
+            session.runner.push()
+            session.probe(cases)
+            session.main(cases)
+            session.alone(maker)
+            session.mend(maker)
+        log.finish()
+    except QuadraError as error:
+        log.add(_next(log, "interruption"), at=session.at, error=type(error).__name__)
+        raise _told(error, session, device) from error
+    finally:
+        runner = session.runner
+        took = (time.monotonic() - started, runner.processes, runner.sent_bytes, runner.received_bytes)
+        log.add(_next(log, "cost"), **dict(zip(_COSTS, took)))
+        found = _found(session)
+        device_parity_page.write(cleaned(found, [device.serial]), log.folder)
     return found, log.folder
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from host_tools.base import settings
-from host_tools.base.errors import DeviceLost, JudgementFailed
+from host_tools.base.errors import DeviceLost, JudgementFailed, Misuse
 from host_tools.judge import judged_cases as judged
 from host_tools.parity import device_parity, device_parity_session
 from host_tools.phone.adb.adb_device import Device
@@ -240,3 +240,9 @@ def test_what_android_does_not_load_is_told_of_the_ops_that_were_asked_for(tmp_p
     assert told == []
     told = device_cases.write(tmp_path, ["STABLEHLO_SCATTER"], True, set(), only_ops=True)
     assert told == ["stablehlo_scatter: TFLite 2.16.1, Android's runtime, does not load it"]
+
+
+def test_an_op_that_there_is_not_is_named_before_anything_is_built(monkeypatch):
+    monkeypatch.setattr(device_parity.cases_on_device, "parts", lambda *given: pytest.fail("it was built"))
+    with pytest.raises(Misuse, match="no such op: NONSENSE"):
+        device_parity.measure(None, None, ["NONSENSE"], True, True, lambda words: None)
