@@ -43,6 +43,7 @@ class Settings:
     android_serial: str  # ANDROID_SERIAL: the device of `--on any`
     history: Path  # QUADRA_HISTORY: the samples of all regression runs
     java_home: Path | None  # JAVA_HOME: the JDK to use; without it, the one of PATH
+    maven_url: str  # QUADRA_MAVEN_URL: the Maven repository to download from where Maven is not installed
     keystore: Path | None  # QUADRA_KEYSTORE: who signs an APK for release
     keystore_password: str  # QUADRA_KEYSTORE_PASSWORD
     android_ndk_home: Path | None  # ANDROID_NDK_HOME: an NDK, r27 or later
@@ -76,6 +77,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         android_serial=env.get("ANDROID_SERIAL", ""),
         history=path("QUADRA_HISTORY", cache / "quadra" / "history.sqlite"),
         java_home=_absolute(env["JAVA_HOME"]) if env.get("JAVA_HOME") else None,
+        maven_url=env.get("QUADRA_MAVEN_URL", "").rstrip("/"),
         keystore=_absolute(env["QUADRA_KEYSTORE"]) if env.get("QUADRA_KEYSTORE") else None,
         keystore_password=env.get("QUADRA_KEYSTORE_PASSWORD", ""),
         android_ndk_home=_absolute(env["ANDROID_NDK_HOME"]) if env.get("ANDROID_NDK_HOME") else None,

@@ -31,7 +31,6 @@ _GOOGLE = "com.google.ai.edge.litert:"  # of Google's repository: Gradle alone t
 _XML = "{https://schema.gradle.org/dependency-verification}"
 _METADATA = "maven-metadata.xml"
 _DEADLINE_S = 1200.0
-_CENTRAL = "https://repo1.maven.org/maven2"
 _SILENCE_S = 60.0
 _BLOCK_BYTES = 1 << 20
 _NO_NETWORK = (
@@ -203,13 +202,20 @@ def _require_good(one: Artifact, repository: Path) -> None:
 
 
 def _fetch(missing: list[Artifact], repository: Path) -> None:
-    """Has Maven bring files into the repository, where it is installed. Damaged ones go first, or Maven would keep them."""
+    """Has Maven bring files into the repository, or downloads them where QUADRA_MAVEN_URL says from where and there is no Maven.
+    Damaged ones go first, or Maven would keep them."""
     for one in missing:
         one.path(repository).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="quadra-maven-") as folder, progress("fetch from Maven Central") as show:
+        address = settings.read().maven_url
         if not shutil.which("mvn"):
+            if not address:
+                do_next = (
+                    "apt-get install maven; or set QUADRA_MAVEN_URL to the address of Maven Central, or of a mirror"
+                )
+                raise ToolMissing(f"fetch {missing[0]}", "`mvn` was not found", do_next)
             for one in missing:
-                _download(one, repository, show)
+                _download(one, address, repository, show)
             return
         pom = Path(folder) / "pom.xml"
         pom.write_text(_pom(missing), encoding="utf-8")
@@ -219,10 +225,10 @@ def _fetch(missing: list[Artifact], repository: Path) -> None:
             raise _explained(error, missing) from error
 
 
-def _download(one: Artifact, repository: Path, show: Callable[[str], None]) -> None:
+def _download(one: Artifact, central: str, repository: Path, show: Callable[[str], None]) -> None:
     """Brings a file without Maven. Its bytes are judged afterwards, as those that Maven brings."""
     path = one.path(repository)
-    address = f"{_CENTRAL}/{path.relative_to(repository).as_posix()}"
+    address = f"{central}/{path.relative_to(repository).as_posix()}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}")
@@ -231,10 +237,8 @@ def _download(one: Artifact, repository: Path, show: Callable[[str], None]) -> N
                 file.write(block)
                 show(f"{one.file}, {size_text(file.tell())}")
         part.replace(path)
-    except (OSError, http.client.HTTPException) as error:
-        do_next = (
-            "connect to the network; or name a mirror in Maven's settings.xml and install Maven: apt-get install maven"
-        )
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        do_next = "connect to the network, see what QUADRA_MAVEN_URL says, or apt-get install maven"
         raise FetchFailed(f"fetch {one}", f"{address}: {error}", do_next) from error
 
 

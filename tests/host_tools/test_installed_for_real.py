@@ -5,9 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import venv
 import xml.etree.ElementTree as ET
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -143,6 +146,7 @@ def test_what_is_not_there_is_named_with_what_to_do(quadra, serial):
         said = quadra(*words, status=73, JAVA_HOME="/nowhere")
         assert "Java 17 to 21 (JAVA_HOME=/nowhere has no bin/java)" in said
         assert "apt-get install default-jre-headless" in said and "quadra-tools[virtual-device]" in said
+    quadra("run", "small.tflite", "--on", serial, "--runs=3")  # of which `replay` takes the plan
     assert "clone the repository" in quadra("build", status=73)
     assert "clone the repository" in quadra("parity", "ADD", status=73)
     assert "pip install 'quadra-tools[lab]'" in quadra("lab", "worker", status=73)
@@ -154,15 +158,21 @@ def test_what_is_not_there_is_named_with_what_to_do(quadra, serial):
 @pytest.fixture(scope="module")
 def own(quadra, tmp_path_factory):
     """A virtual device whose process belongs to the installed toolkit. On its PATH there is a linker, for PoCL, and no Java, no
-    compiler and none of Android's tools."""
+    compiler and none of Android's tools. Others' parts come from what this clone fetched, served as a Maven repository."""
     tools = tmp_path_factory.mktemp("tools")
     (tools / "ld").symlink_to(shutil.which("ld"))
+    fetched = partial(SimpleHTTPRequestHandler, directory=settings.read().tools_dir / "maven")
+    central = ThreadingHTTPServer(("127.0.0.1", 0), fetched)
+    threading.Thread(target=central.serve_forever, daemon=True).start()
     settings_ = {"PATH": f"{quadra.env['PATH']}:{tools}", "QUADRA_ADB_PORT": str(free_port())}
+    settings_["QUADRA_MAVEN_URL"] = f"http://127.0.0.1:{central.server_port}"
     here = Installed(quadra.folder, quadra.python)
     here.env = {**quadra.env, **settings_}
     here.serial = here("device", "start").strip()
     yield here
     assert here("device", "stop") == "virtual stopped\n" and "virtual: virtual" not in here("device", "list")
+    central.shutdown()
+    central.server_close()
 
 
 def test_a_virtual_device_without_a_clone(own):

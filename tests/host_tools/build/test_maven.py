@@ -125,7 +125,7 @@ def central(monkeypatch, tmp_path):
     folder.mkdir()
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setattr(maven, "_CENTRAL", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("QUADRA_MAVEN_URL", f"http://127.0.0.1:{server.server_port}/")
     monkeypatch.setenv("PATH", "/nowhere")
     yield folder
     server.shutdown()
@@ -155,9 +155,14 @@ def test_a_download_that_fails_says_what_helps(one, central, monkeypatch):
     with pytest.raises(FetchFailed, match="404") as error:
         maven.artifact("one")
     assert "connect to the network" in error.value.do_next and "apt-get install maven" in error.value.do_next
-    monkeypatch.setattr(maven, "_CENTRAL", "http://127.0.0.1:9")
-    with pytest.raises(FetchFailed, match="refused"):
+    for address, said in (("http://127.0.0.1:9", "refused"), ("nowhere", "unknown url type")):
+        monkeypatch.setenv("QUADRA_MAVEN_URL", address)
+        with pytest.raises(FetchFailed, match=said):
+            maven.artifact("one")
+    monkeypatch.delenv("QUADRA_MAVEN_URL")
+    with pytest.raises(ToolMissing, match="`mvn` was not found") as none:
         maven.artifact("one")
+    assert "apt-get install maven" in none.value.do_next and "QUADRA_MAVEN_URL" in none.value.do_next
 
 
 def test_a_folder_that_cannot_be_made_is_named(one, monkeypatch, tmp_path):
