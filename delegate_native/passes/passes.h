@@ -13,10 +13,12 @@ namespace quadra {
 // Whether a device can run a node, which is not yet in the graph; none: it can.
 using Fits = Function<bool(const Graph& graph, const Node& node)>;
 
+int CancelTransposes(Graph* graph);
 int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);
 int FoldPadding(Graph* graph);
 int FuseAttention(Graph* graph, const Fits& fits);
+int FuseGroupNorm(Graph* graph, const Fits& fits);
 int FuseNorm(Graph* graph, const Fits& fits);
 int FuseRope(Graph* graph, const Fits& fits);
 int FuseRopeOfNorm(Graph* graph, const Fits& fits);
@@ -28,6 +30,7 @@ int MergeChannelPadding(Graph* graph);
 int MergeElementwise(Graph* graph, const Fits& fits);
 int MergeEqualNodes(Graph* graph);
 int MergeReshapes(Graph* graph);
+int MergeTransposes(Graph* graph);
 int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);
 int RemoveRedundantRounding(Graph* graph);
