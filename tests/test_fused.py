@@ -10,6 +10,7 @@ from tests.delegate import TOLERANCE, options
 from tests.model_builder import Model
 from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors.case import constant
+from tests.vectors.channels_first import CASES as CHANNELS_FIRST
 from tests.vectors.composites import (
     CASES as COMPOSITES,
     GROUP_NORM,
@@ -58,6 +59,17 @@ def test_it_is_one_dispatch(quadra, case, precision, target):
 def test_a_norm_over_pixels_is_one_dispatch(quadra, case, precision, target):
     outcome = quadra.run(case.model(), **options(target, "null", precision=precision))
     assert set(work(outcome)) - {"mul", "add"} == {"group_norm"}, work(outcome)
+
+
+@pytest.mark.parametrize("target", ["", "mali-g76", "adreno-740-gles"])
+@pytest.mark.parametrize("case", CHANNELS_FIRST, ids=lambda case: case.id)
+def test_channels_that_came_first_need_no_transpose(quadra, case, target):
+    """Not one of a PyTorch model's, between convolutions."""
+    done = work(quadra.run(case.model(), **options(target, "null")))
+    transposes = sum(kernel.startswith("transpose") for kernel in done)
+    assert transposes == ("one_transpose" in case.name), done
+    if "norm" in case.name:
+        assert set(done) - {"mul", "add"} == {"group_norm"}, done
 
 
 @pytest.mark.parametrize("case", _of("silu"), ids=lambda case: case.id)

@@ -1,6 +1,7 @@
-// Elementwise nodes between transposes compute on the other order of axes, where that takes fewer
-// numbers through transposes: x and what is added to it need none if both are transposed before and
-// their sum after. Nodes that elementwise values connect change together.
+// Nodes between transposes compute on the other order of axes, where that takes fewer numbers
+// through transposes: x and what is added to it need none if both are transposed before and their
+// sum after. Elementwise nodes do, and those that have an axis by its number; such nodes that values
+// connect change together.
 #include <algorithm>
 #include <utility>
 
@@ -18,10 +19,10 @@ bool Has(const std::vector<int>& list, int i) {
   return std::find(list.begin(), list.end(), i) != list.end();
 }
 
-// Elementwise nodes of one rank that values connect, and the transposes and values around them.
+// Nodes of one rank that values connect, and the transposes and values around them.
 struct Region {
   int rank = 0;
-  std::vector<int> nodes;   // elementwise, in no order
+  std::vector<int> nodes;   // in no order
   std::vector<int> before;  // transposes whose results they read
   std::vector<int> after;   // transposes of their results, or of those of `before`
   std::vector<ValueId> others;  // computed values that they read besides
@@ -80,16 +81,41 @@ class Regions {
   static int64_t Lanes(const Shape& shape) { return shape.elements() / shape.c * shape.slices() * 4; }
   int64_t CostOfMoving(ValueId id) const { return kDispatch + Lanes(graph_.shape(id)); }
 
-  // Whether node `i` computes each number from those at the same place, of values of one rank.
-  bool IsElementwise(int i) const {
+  // Whether node `i` computes the same of transposed values, all of one rank.
+  bool CanMove(int i) const {
     const Node& node = At(i);
-    if (!OpOf(node).formula || !node.fused.empty() || node.outputs.size() != 1) return false;
-    if (graph_.value(ResultOf(i)).rank != region_.rank) return false;
+    if (!node.fused.empty() || node.outputs.size() != 1 ||
+        graph_.value(ResultOf(i)).rank != region_.rank ||
+        !(OpOf(node).formula || HasAxes(node))) {
+      return false;
+    }
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       const Value& value = graph_.value(id);
       return value.rank == region_.rank ||
-             (value.constant && value.rank < region_.rank) || IsNumber(id);
+             (OpOf(node).formula && value.constant && value.rank < region_.rank) || IsNumber(id);
     });
+  }
+  // Whether the axes that it goes along are nothing but numbers.
+  static bool HasAxes(const Node& node) {
+    if (node.op == "mean" || node.op == "reduce") {
+      return node.attributes.Int("keep_dims", 0) != 0;
+    }
+    return node.op == "concat" || node.op == "split" || node.op == "cumsum";
+  }
+  // Axis i of a value is axis order[i] of what lies in its place.
+  void MoveAxes(const Order& order, Node* node) const {
+    const int first = 4 - region_.rank;
+    const auto moved = [&](int axis) {
+      return first + order[static_cast<size_t>(axis - first)];
+    };
+    if (node->op == "mean" || node->op == "reduce") {
+      std::vector<int> axes = node->attributes.Ints("axes");
+      for (int& axis : axes) axis = moved(axis);
+      std::sort(axes.begin(), axes.end());
+      node->attributes.SetInts("axes", std::move(axes));
+    } else {
+      node->attributes.SetInt("axis", moved(node->attributes.Int("axis")));
+    }
   }
   bool IsNumber(ValueId id) const {
     return graph_.IsConstant(id) && graph_.shape(id).elements() == 1;
@@ -104,7 +130,7 @@ class Regions {
       for (int reader : ReadersOf(id)) {
         if (Has(region_.before, reader)) continue;
         if (Takes(&region_.after, reader, IsTranspose(At(reader)))) continue;
-        if (!Takes(&region_.nodes, reader, IsElementwise(reader))) continue;
+        if (!Takes(&region_.nodes, reader, CanMove(reader))) continue;
         left.push_back(ResultOf(reader));
         for (ValueId input : At(reader).inputs) Enter(input, &left);
       }
@@ -123,7 +149,7 @@ class Regions {
       if (!Takes(&region_.before, maker, true)) return;
       seen_[static_cast<size_t>(maker)] = true;
       left->push_back(id);
-    } else if (maker >= 0 && IsElementwise(maker)) {
+    } else if (maker >= 0 && CanMove(maker)) {
       if (!Takes(&region_.nodes, maker, true)) return;
       left->push_back(id);
       for (ValueId input : At(maker).inputs) Enter(input, left);
@@ -251,6 +277,7 @@ class Regions {
         Emit(TransposeOf(id, back, to), node);
         id = to;
       }
+      if (!OpOf(node).formula) MoveAxes(order, &node);
       node.outputs[0] = AddMoved(result, back);
       nodes_.push_back(node);
       if (IsNeeded(result)) Emit(TransposeOf(node.outputs[0], order, result), node);
