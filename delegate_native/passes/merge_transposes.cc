@@ -108,6 +108,7 @@ class Merger {
   // Whether something changed at node `i`.
   bool At(size_t i) {
     const Node& node = graph_.nodes[i];
+    if (node.op == "batch_matmul" && node.fused.empty()) return AtProduct(i);
     const bool transposes = IsTranspose(node);
     if (!transposes && (node.op != "reshape" || !node.fused.empty())) return false;
     if (transposes && MovesOnlyOnes(graph_.value(node.inputs[0]), OrderOf(node))) {
@@ -119,6 +120,7 @@ class Merger {
     if (IsTranspose(first)) {
       return transposes ? Meets(i, first) : GoesAfterReshape(i, first);
     }
+    if (!transposes) return GoesBeforeStep(i, maker);
     return transposes && first.op == "reshape" && first.fused.empty() &&
            (GoesBeforeReshape(i, first) || IsOneTranspose(i, first));
   }
@@ -128,6 +130,41 @@ class Merger {
     node.sources = std::move(graph_.nodes[i].sources);
     graph_.nodes[i] = std::move(node);
     return true;
+  }
+
+  // A product reads its second matrix by rows or by columns. What transposes that goes, and what
+  // came first in a reshape's channels is read by rows where these make one transpose (as the keys
+  // of an attention, which then may lie as they are: fuse_attention.cc).
+  bool AtProduct(size_t i) {
+    const ValueId b = graph_.nodes[i].inputs[1];
+    const int maker = graph_.Producer(b, static_cast<int>(i));
+    const int rank = graph_.value(b).rank;
+    if (maker < 0 || rank < 2) return false;
+    Order swap;
+    for (int axis = 0; axis < rank; ++axis) swap.push_back(axis);
+    std::swap(swap[static_cast<size_t>(rank) - 2], swap[static_cast<size_t>(rank) - 1]);
+    const Node first = graph_.nodes[static_cast<size_t>(maker)];
+    if (IsTranspose(first) && OrderOf(first) == swap) {
+      ReadOtherwise(first.inputs[0], &graph_.nodes[i]);
+      AddSources(first, &graph_.nodes[i]);
+      return true;
+    }
+    if (first.op != "reshape" || !first.fused.empty()) return false;
+    const ValueId swapped = AddShaped(&graph_, b, Transposed(graph_.value(b), swap), rank);
+    Node transpose = TransposeOf(b, swap, swapped);
+    transpose.sources = first.sources;
+    ReadOtherwise(swapped, &graph_.nodes[i]);
+    graph_.nodes.insert(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(i),
+                        std::move(transpose));
+    if (IsOneTranspose(i, first)) return true;
+    graph_.nodes.erase(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(i));
+    graph_.values.pop_back();
+    ReadOtherwise(b, &graph_.nodes[i]);
+    return false;
+  }
+  static void ReadOtherwise(ValueId b, Node* product) {
+    product->inputs[1] = b;
+    product->attributes.SetInt("columns_of_b", !product->attributes.Int("columns_of_b"));
   }
 
   bool Meets(size_t i, const Node& first) {
@@ -147,6 +184,43 @@ class Merger {
     if (wholes.empty()) return false;
     return Exchange(i, first, Transposed(coarse, wholes), coarse.rank, Inverted(wholes),
                     /*reshapes_first=*/true);
+  }
+
+  // A reshape of what an elementwise node makes of one transposed value: it goes first, and then
+  // after the transpose. Returns whether it went.
+  bool GoesBeforeStep(size_t i, int at) {
+    const Node& step = graph_.nodes[static_cast<size_t>(at)];
+    const Node& reshape = graph_.nodes[i];
+    int transpose = -1;
+    size_t operand = 0;
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      const ValueId id = step.inputs[k];
+      if (graph_.IsConstant(id) && graph_.shape(id).elements() == 1) continue;
+      if (transpose >= 0) return false;
+      transpose = graph_.Producer(id, at);
+      operand = k;
+    }
+    if (transpose < 0 || !OpOf(step).formula || !step.fused.empty() ||
+        !IsTranspose(graph_.nodes[static_cast<size_t>(transpose)]) ||
+        CountUses(graph_, reshape.inputs[0]) > 1) {
+      return false;
+    }
+    const Value &fine = graph_.value(step.inputs[operand]), &coarse = graph_.value(reshape.outputs[0]);
+    const Order& order = OrderOf(graph_.nodes[static_cast<size_t>(transpose)]);
+    if (coarse.rank >= fine.rank || fine.shape != graph_.shape(step.outputs[0]) ||
+        WholesIn(Inverted(order), coarse, fine).empty()) {
+      return false;
+    }
+    const ValueId from = step.inputs[operand];
+    const ValueId between = AddShaped(&graph_, from, coarse.shape, coarse.rank);
+    Node moved = step;
+    moved.inputs[operand] = between;
+    moved.outputs = reshape.outputs;
+    Node first = ReshapeOf(graph_, from, between);
+    first.sources = reshape.sources;
+    graph_.nodes[i] = std::move(moved);
+    graph_.nodes[static_cast<size_t>(at)] = std::move(first);
+    return true;
   }
 
   // The transpose leaves axes side by side that a reshape has split.
