@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from host_tools.judge.regression.launch import Launch
 from host_tools.record import headline
+from host_tools.record.headline import Samples
 
 TIMED = ("init", "cold", "first", "steady", "memory")
 STARTS = ("init", "cold", "first")
 EXACT = ("error", "verdicts", "plan")
 METRICS = (*TIMED, *EXACT)
 PEER = "xnnpack"
-_ENOUGH = 5  # inferences of a launch, for its least wait
 _ON_CPU = 0.9  # of the time on the wall: then the driver computed, and did not wait for a GPU
 
 
@@ -154,13 +154,9 @@ def _steady(measure: str) -> Giver:
 
 
 def least_wait_us(launches: Sequence[Launch]) -> float:
-    """By how much the wall clock goes on before the processor's, at least, in each inference of these launches. Other work on the
-    machine makes some inferences wait, and a sleep all of them; launches of a few inferences do not tell these apart."""
-    waits = []
-    for launch in launches:
-        walls, cpus = launch.samples.get("quadra.wall_us", []), launch.samples.get("quadra.cpu_us", [])
-        waits += [wall - cpu for wall, cpu in zip(walls, cpus)] if len(walls) >= _ENOUGH else []
-    return max(0.0, min(waits, default=0.0))
+    """How long each inference of these launches waits without computing, at least."""
+    samples = (Samples(one.samples.get("quadra.wall_us", []), one.samples.get("quadra.cpu_us", [])) for one in launches)
+    return headline.least_wait_us(samples)
 
 
 def peer(launches: Sequence[Launch]) -> list[float]:
