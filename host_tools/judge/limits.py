@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from host_tools.base import units
 from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.base.text_table import short
 from host_tools.judge.judged import Judged
 from host_tools.record import headline, schema, times
 
@@ -44,13 +45,13 @@ class Limits:
         if judged.over:
             rows = [(row, max(float(one) for one in row.relative)) for row in judged.over.outputs]
             return [
-                f"output {row.index} ({row.name}) is off by up to {most:.2g} of its range, more than {self.error:g}"
+                f"output {row.index} ({short(row.name)}) is off by up to {most:.2g} of its range, more than {self.error:g}"
                 for row, most in rows
                 if not most <= self.error
             ]
         far = [one for one in judged.comparison.outputs if not one.relative <= self.error]
         return [
-            f"output {one.index} ({one.name}) is off by {one.relative:.2g} of its range, more than {self.error:g}"
+            f"output {one.index} ({short(one.name)}) is off by {one.relative:.2g} of its range, more than {self.error:g}"
             for one in far
         ]
 

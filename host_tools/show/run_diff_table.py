@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, number, text, word
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted
 from host_tools.judge.plan_diff import Line
 from host_tools.judge.regression import metrics
@@ -78,7 +78,9 @@ def _lines(changes: Sequence[Change]) -> list[Line]:
 
 
 def _outputs(pairs: Sequence[OutputPair], console: Console) -> None:
-    table = Table([text("output"), number("error in A"), number("error in B"), word("A"), word("B"), word("bits")])
+    table = Table(
+        [identifier("output"), number("error in A"), number("error in B"), word("A"), word("B"), word("bits")]
+    )
     for pair in pairs:
         errors = ("–" if error is None else f"{float(error):.1e}" for error in (pair.a, pair.b))
         words = {None: "[yellow]not judged[/]", True: "[green]right[/]", False: "[red]WRONG[/]"}
