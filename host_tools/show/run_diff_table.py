@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.base import installed
 from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted
 from host_tools.judge.plan_diff import Line
@@ -107,4 +108,4 @@ def _times(rows: Sequence[TimeChange], console: Console) -> None:
         p = "< 0.001" if row.p < 1e-3 else f"{row.p:.3f}"
         table.add_row(what, *sides, f"{row.percent:+z.1f} %", interval, p, samples)
     table.show(console)
-    console.print(f"[dim]{_ONE_LAUNCH}[/]")
+    console.print(f"[dim]{installed.said(_ONE_LAUNCH)}[/]")
