@@ -308,10 +308,15 @@ def clock_words(bench: Bench) -> str:
 
 def doubt_words(bench: Bench) -> str:
     """Whose ratios are not reliable; nothing where all are."""
-    if not bench.doubtful:
-        return ""
     load = f" (load {bench.load:.1f} on {bench.cpus} CPUs)" if bench.cpus else ""
-    return f"?: not reliable, the machine was busy{load}: {', '.join(bench.doubtful)}"
+    busy = [f"the machine was busy{load}: {', '.join(bench.doubtful)}"] if bench.doubtful else []
+    found = "; ".join([*bench.waiting, *busy])
+    return f"?: not reliable, {found}" if found else ""
+
+
+def doubt_of(mean: Mean) -> str:
+    """Why a mean is not reliable, in short."""
+    return "" if mean.headline.reliable else "inferences wait" if mean.waits else "the machine was busy"
 
 
 def repeats(rows: Sequence[Row], index: int) -> bool:
