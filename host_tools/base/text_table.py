@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from host_tools.base.readable import in_encoding
+from host_tools.base.short_names import NAME
 from host_tools.base.terminal import ENDLESS
 
-NAME = 48  # columns of a name that a program made, where a line has no end
 _GAP = 2
 _NOTHING = ("", "–", "-")
 _CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160)) if chr(code) != "\n"}
@@ -58,11 +58,6 @@ def identifier(name: str, rank: int = 0, least: int = 24) -> Column:
     """For long names that programs made, as tensors have: their middle goes where there is no room, and in a pipe beyond 48
     columns. Converters make names of hundreds of letters, and the figures beside one stay in sight in a log."""
     return Column(name, rank, least, middle=True)
-
-
-def short(name: str, columns: int = NAME) -> str:
-    """A name that a program made, for a sentence: without its middle where it is long."""
-    return _without_middle(Text(name), columns).plain
 
 
 @dataclass

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
-from host_tools.base.text_table import short
+from host_tools.base.short_names import short
 from host_tools.judge import compare, judged, tensor_errors
 from host_tools.judge.tensor_errors import HALF_MAX, Tensors
 from host_tools.places import on_host

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from host_tools.base.errors import Misuse
-from host_tools.base.text_table import short
+from host_tools.base.short_names import short
 from host_tools.base.units import counted
 from host_tools.judge.tolerances import Tolerance, excess, of_output, text as text_of
 from host_tools.record import run_folder, schema

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from host_tools.base.errors import JudgementFailed, ToolMissing
-from host_tools.base.text_table import short
+from host_tools.base.short_names import short
 from host_tools.judge import compare, over_inputs, peers
 from host_tools.judge.compare import Comparison
 from host_tools.judge.peers import Peer

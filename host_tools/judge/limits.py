@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from host_tools.base import units
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.base.text_table import short
+from host_tools.base.short_names import short
 from host_tools.judge.judged import Judged
 from host_tools.record import headline, schema, times
 

@@ -3,7 +3,8 @@
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, identifier, number, short, text, word
+from host_tools.base.short_names import short
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.judge import compare
 
 

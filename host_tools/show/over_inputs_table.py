@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, identifier, number, short, text, word
+from host_tools.base.short_names import short
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted
 from host_tools.judge.judged import Judged
 from host_tools.record import schema

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, identifier, number, short, text, word
+from host_tools.base.short_names import short
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted, ranges_text
 from host_tools.judge.compare import OutputError
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from host_tools.base.errors import QuadraError, skipped
-from host_tools.base.text_table import short
+from host_tools.base.short_names import short
 from host_tools.judge.judged import Judged
 from host_tools.judge.limits import Limits
 from host_tools.record import run_folder, schema

@@ -7,7 +7,8 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, identifier, number, short, text, word
+from host_tools.base.short_names import short
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted, ranges_text
 from host_tools.debug import float32_search
 from host_tools.debug.half_ranges import at_risk, beyond, first_not_finite, maker, outside, to_name, too_small

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.base.text_table import short
+from host_tools.base.short_names import short
 from host_tools.base.units import counted
 from host_tools.places.place import Show
 from host_tools.record import named_plans

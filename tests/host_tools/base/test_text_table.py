@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base import terminal
-from host_tools.base.text_table import Column, Table, identifier, number, short, text, word
+from host_tools.base.short_names import short
+from host_tools.base.text_table import Column, Table, identifier, number, text, word
 
 NAME = "model/" + "block_" * 30 + "add"
 
