@@ -1,13 +1,19 @@
 """Shows on stderr that something long is alive: a spinner on a terminal, now and then a line elsewhere."""
 
+from __future__ import annotations
+
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from host_tools.base.units import size_text
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 _LINE_EVERY_S = 15.0
 _QUIET_S = 2.0  # a step that only looked, as a build of what is there, says nothing
@@ -30,6 +36,20 @@ class _Step:
 
 
 _steps: list[_Step] = []  # one in the other: the outermost first
+_spinners: list[Status] = []  # the same, on a terminal
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """On a terminal: what is shown meanwhile has the last lines for itself, two would write over each other."""
+    outer = _spinners[-1] if _spinners else None
+    if outer:
+        outer.stop()
+    try:
+        yield
+    finally:
+        if outer and outer in _spinners:
+            outer.start()
 
 
 @contextmanager
@@ -55,6 +75,14 @@ def _told(step: _Step) -> Iterator[None]:
 
 
 @contextmanager
+def lines(title: str) -> Iterator[Callable[[str], None]]:
+    """Off a terminal, as progress(), without a line at the end: of what says by itself what came of it."""
+    step = _Step(title, time.monotonic())
+    with _told(step):
+        yield step.show
+
+
+@contextmanager
 def progress(title: str) -> Iterator[Callable[[str], None]]:
     """Yields show(text): what is happening right now. Off a terminal, steps of less than two seconds
     leave no trace, and longer ones a line every 15 seconds, also while nothing new is shown; of steps in each other the
@@ -64,8 +92,12 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
 
     console = Console(stderr=True)
     if console.is_terminal:
-        with console.status(escape(title)) as status:
-            yield lambda text: status.update(f"{escape(title)}  [dim]{escape(text[:90])}[/]")
+        with alone(), console.status(escape(title)) as status:
+            _spinners.append(status)
+            try:
+                yield lambda text: status.update(f"{escape(title)}  [dim]{escape(text[:90])}[/]")
+            finally:
+                _spinners.remove(status)
         return
     step = _Step(title, time.monotonic())
     with _told(step):
@@ -91,7 +123,7 @@ def transfer(title: str, total: int) -> Iterator[Callable[[int], None]]:
             DownloadColumn(binary_units=True),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=console, transient=True) as bar:
+        with alone(), Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task(escape(title), total=total)
             yield lambda done: bar.update(task, completed=min(done, total))
         return

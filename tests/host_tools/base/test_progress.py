@@ -1,11 +1,15 @@
 """Progress off a terminal: long steps leave a line, short ones nothing."""
 
+import io
 import re
 import time
 
 import pytest
+from rich.console import Console
 
 from host_tools.base import progress
+from host_tools.phone.adb import parallel
+from host_tools.phone.adb.adb_device import Device
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(1.4, ""), (3.0, "· build x: 3 s\n")])
@@ -65,3 +69,48 @@ def test_a_step_that_outlives_the_one_before_it_leaves_lines(monkeypatch, capsys
         capsys.readouterr()
         time.sleep(0.35)
         assert "· second: " in capsys.readouterr().err
+
+
+def test_work_on_devices_leaves_lines_in_a_log(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.1)
+
+    def work(device, show):
+        show("push a file", 1, 2)
+        time.sleep(0.4)
+
+    parallel.each([Device("a")], work, "install")
+    assert "· install: 0 s  a: push a file\n" in capsys.readouterr().err
+
+
+def test_on_a_terminal_a_download_has_the_line_alone(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=screen, force_terminal=True, width=100))
+    with progress.progress("run a model"), progress.transfer("fetch x", 4 << 20):
+        time.sleep(0.2)
+        before = screen.getvalue().count("run a model")
+        time.sleep(0.5)
+        assert screen.getvalue().count("run a model") == before
+
+
+def test_on_a_terminal_the_innermost_step_alone_has_the_line(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=screen, force_terminal=True, width=100))
+
+    def shown():
+        text = screen.getvalue()
+        screen.truncate(0)
+        screen.seek(0)
+        return text
+
+    with progress.progress("run a model"):
+        time.sleep(0.3)
+        assert "run a model" in shown()
+        with progress.progress("build x"):
+            shown()
+            time.sleep(0.5)
+            said = shown()
+            assert "build x" in said and "run a model" not in said
+        shown()
+        time.sleep(0.5)
+        said = shown()
+        assert "run a model" in said and "build x" not in said
