@@ -24,6 +24,8 @@ CLOCKS: dict[Clock, str] = {"processor": "processor time", "wall": "wall-clock t
 _SHORT_US = 50.0  # the clocks count whole microseconds, and a call's own work is of that length
 _AGREE = 1.1  # ratios whose quotient is larger disagree
 _ENOUGH = 5  # inferences of a run, for their least wait
+_ALIKE = 1.05  # waits for one thing are within this factor
+_JITTER_US = 100.0  # or within this, as sleeps are
 
 
 @dataclass(frozen=True)
@@ -104,15 +106,25 @@ def ratios_of(ours: Samples, theirs: Samples) -> Ratios | None:
     return Ratios(median, minimum, processor, least_us)
 
 
-def least_wait_us(runs: Iterable[Samples], busy: float = 0.0) -> float:
+def least_wait_us(runs: Iterable[Samples]) -> float:
     """By how much the wall clock goes on before the processor's, at least, in each inference of these runs. Other work on the
-    machine makes some inferences wait, and a sleep all of them; runs of a few inferences do not tell these apart. busy: the share
-    of its time that other work makes any inference longer by."""
-    waits: list[float] = []
-    for run in runs:
-        one = [wall - (1 + busy) * cpu for wall, cpu in zip(run.wall, run.processor)]
-        waits += one if len(run.wall) >= _ENOUGH else []
-    return max(0.0, min(waits, default=0.0))
+    machine makes some inferences wait, and a sleep all of them; runs of a few inferences do not tell these apart."""
+    return max(0.0, min((wait for run in runs for wait in _waits(run)), default=0.0))
+
+
+def like_wait_us(run: Samples, busy: float) -> float:
+    """The same of one run alone, if half of its inferences wait about as long: on a machine with very much other work each waits
+    for a processor, and each for another time. busy: the share of its time that other work makes any inference longer by."""
+    waits = _waits(run, busy)
+    least = min(waits, default=0.0)
+    alike = waits and statistics.median(waits) <= max(_ALIKE * least, least + _JITTER_US)
+    return max(0.0, least) if alike else 0.0
+
+
+def _waits(run: Samples, busy: float = 0.0) -> list[float]:
+    """None where they are too few."""
+    pairs = list(zip(run.wall, run.processor))
+    return [wall - (1 + busy) * cpu for wall, cpu in pairs] if len(pairs) >= _ENOUGH else []
 
 
 def least_share(run: Samples) -> float:

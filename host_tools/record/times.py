@@ -59,10 +59,11 @@ def ratio(timings: Timings, report: Verdicts, peer: str = "xnnpack") -> Headline
 
 def wait_us(timings: Timings, report: Verdicts) -> float:
     """How long each inference of Quadra's waits without computing, at least, where the headline is processor time, which does not
-    show it. Where XNNPACK's inferences are longer on the wall, too, each of them, by a share of their time, the machine was busy."""
+    show it. Where XNNPACK's inferences are longer on the wall, too, each of them, by a share of their time, the machine was busy;
+    so it was where waits differ."""
     if clock(timings, report) != "processor":
         return 0.0
-    return headline.least_wait_us([_samples(timings, "quadra")], headline.least_share(_samples(timings, "xnnpack")))
+    return headline.like_wait_us(_samples(timings, "quadra"), headline.least_share(_samples(timings, "xnnpack")))
 
 
 def _samples(timings: Timings, who: str) -> Samples:

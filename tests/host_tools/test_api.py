@@ -141,9 +141,9 @@ def test_a_driver_that_sleeps_in_every_inference_is_noticed(model, tmp_path, mon
     source, library = settings.ROOT / "tests" / "opencl_slow.c", tmp_path / "opencl.so"
     child_process.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], timeout_s=60)
     monkeypatch.setenv("QUADRA_OPENCL_LIBRARY", str(library))
-    monkeypatch.setenv("OPENCL_SLEEP", "20000")
+    monkeypatch.setenv("OPENCL_SLEEP", "200000")
     slept = q.run(model, runs=5)
-    assert slept.ok and slept.clock == "processor" and slept.wait_ms > 15
+    assert slept.ok and slept.clock == "processor" and slept.wait_ms > 150
     with pytest.raises(
         q.JudgementFailed, match="and every inference waits .* ms or longer without computing, together"
     ):

@@ -126,6 +126,15 @@ def test_how_long_every_inference_waits():
     assert times.wait_us(waiting(2500, but=7), report()) == 0
     assert times.wait_us(waiting(0, busy=1.0), report()) == 0, "XNNPACK's inferences are longer by the same share"
     assert times.wait_us(waiting(2500), report(name="Adreno 740", vendor="qualcomm")) == 0, "it waits for the GPU"
+    overloaded = waiting(2500)
+    walls = overloaded.samples_us["quadra"]
+    overloaded.samples_us["quadra"] = [wall + 300 * index for index, wall in enumerate(walls)]
+    assert times.wait_us(overloaded, report()) == 0, (
+        "each waits, and each for another time: for processors, not for one thing"
+    )
+    disturbed = waiting(2500)
+    disturbed.samples_us["quadra"][:4] = [wall + 30000 for wall in disturbed.samples_us["quadra"][:4]]
+    assert times.wait_us(disturbed, report()) == 2500
     few = waiting(2500)
     few.cpu_us["quadra"], few.samples_us["quadra"] = few.cpu_us["quadra"][:4], few.samples_us["quadra"][:4]
     assert times.wait_us(few, report()) == 0, "too few to tell"
