@@ -154,9 +154,16 @@ def _steady(measure: str) -> Giver:
 
 
 def least_wait_us(launches: Sequence[Launch]) -> float:
-    """How long each inference of these launches waits without computing, at least."""
-    samples = (Samples(one.samples.get("quadra.wall_us", []), one.samples.get("quadra.cpu_us", [])) for one in launches)
-    return headline.least_wait_us(samples)
+    """How long each inference of these launches waits without computing, at least; 0 where that differs within most launches: the
+    machine had very much other work."""
+    ours = [_samples(one, "quadra") for one in launches]
+    shares = [headline.least_share(_samples(one, PEER)) for one in launches]
+    alike = [headline.like_wait_us(one, share) > 0 for one, share in zip(ours, shares)]
+    return headline.least_wait_us(ours) if 2 * sum(alike) >= len(alike) else 0.0
+
+
+def _samples(launch: Launch, who: str) -> Samples:
+    return Samples(launch.samples.get(f"{who}.wall_us", []), launch.samples.get(f"{who}.cpu_us", []))
 
 
 def peer(launches: Sequence[Launch]) -> list[float]:
