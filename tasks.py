@@ -339,7 +339,8 @@ _PLANNED_HELP = {
     run_options.ALL,
     help={
         "json": "Print one JSON document instead of the tables, also when the run fails: docs/run_folder.md.",
-        "max_ms": "Fail (status 1) if an inference takes longer, in ms: the headline's median (default: no limit).",
+        "max_ms": "Fail (status 1) if an inference takes longer, in ms: the headline's median, and what every one waits besides"
+        " (default: no limit).",
         "max_cpu_nodes": "Fail (status 1) if more nodes stay on the CPU (default: no limit).",
         "junit": "Also write the results into this file, as JUnit XML (default: none).",
     },

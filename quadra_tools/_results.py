@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from host_tools.judge.judged import Judged
     from host_tools.phone.adb.choice import Found
     from host_tools.record import schema
-    from host_tools.record.printed import BenchDocument
+    from host_tools.record.printed import BenchDocument, BenchRunner
     from host_tools.record.run_folder import RunFolder
 
 
@@ -181,14 +181,42 @@ class Result:
         found = self.times.get("quadra")
         return (found.processor_ms if self.clock == "processor" else found.median_ms) if found else None
 
-    def ratio(self, peer: str = "xnnpack") -> float | None:
-        """Quadra's time relative to another runtime's, by `clock`: below 1 Quadra is faster. None: one of the two was not
-        timed, or the figure is not reliable because the machine was busy."""
+    @property
+    def wait_ms(self) -> float:
+        """How long every inference waits without computing, at least, as in a sleep or at a lock, where `clock` is processor:
+        `ms` does not show it."""
         from host_tools.record import schema, times
 
         folder = self._judged.folder
-        found = times.ratio(folder.read(schema.Timings), folder.read(schema.Verdicts), peer)
-        return found.ratio if found and found.reliable else None
+        return times.wait_us(folder.read(schema.Timings), folder.read(schema.Verdicts)) / 1000
+
+    def ratio(self, peer: str = "xnnpack") -> float:
+        """Quadra's time relative to another runtime's, by `clock`: below 1 Quadra is faster.
+
+        Misuse: the other one was not asked for. JudgementFailed: one of the two was not timed, or the figure is not reliable,
+        because the machine was busy or every inference waits.
+        """
+        from host_tools.base.errors import JudgementFailed, Misuse
+        from host_tools.record import peer_names, schema, times
+
+        folder, key = self._judged.folder, peer_names.key(peer)
+        timings = folder.read(schema.Timings)
+        found = times.ratio(timings, folder.read(schema.Verdicts), key)
+        if found and found.reliable:
+            return found.ratio
+        tried = f"divide the time of {self._judged.folder.spec().label} by {peer_names.label(peer)}'s"
+        if found:
+            raise JudgementFailed(tried, f"not reliable: {found.doubt}", self._after_doubt(found.ratios.waits))
+        if "quadra" not in times.steady(timings):
+            raise JudgementFailed(tried, "Quadra was not timed", f"see {folder.path / 'log.txt'}")
+        if why := timings.error_of(key):
+            raise JudgementFailed(tried, f"{peer_names.label(peer)} did not run: {why}", "compare with another one")
+        raise Misuse(tried, f"{peer!r} was not timed", f"run it with peers=[{peer!r}]")
+
+    def _after_doubt(self, waits: bool) -> str:
+        if waits:
+            return f"`./inv open {self.folder.name}` shows where the time goes; limits of check() count the wait"
+        return "run it again while less else runs on the machine, or with more `runs`; `times` has what was measured"
 
     @property
     def over_inputs(self) -> tuple[OverInputs, ...]:
@@ -230,7 +258,7 @@ class Result:
         """The result itself, if all outputs are right and no limit is exceeded. None: no such limit.
 
         max_error: of `largest_error`, besides the tolerance that the run was judged by (`run(max_error=…)` replaces that).
-        max_ms: of `ms`. JudgementFailed: something is wrong or exceeded. ToolMissing: the backend that was asked for is not here.
+        max_ms: of `ms` and `wait_ms` together. JudgementFailed: something is wrong or exceeded. ToolMissing: the backend that was asked for is not here.
         """
         from host_tools.judge.limits import Limits
 
@@ -276,12 +304,31 @@ class Bench:
     page: Path
     document: BenchDocument
 
-    def ratio(self, model: str, peer: str = "xnnpack", backend: str = "opencl", what: str = "steady") -> float | None:
-        """Quadra's time relative to a peer's with one thread, of an inference (steady) or a start (cold, warm, second). None:
-        one of the two did not run or is wrong, or the figure is not reliable."""
-        rows = [row for row in self.document.rows if (row.model, row.backend) == (model, backend)]
-        found = rows[0].over.get(peer, {}).get(what) if rows else None
-        return float(found.ratio) if found and found.reliable else None
+    def ratio(self, model: str, peer: str = "xnnpack", backend: str = "opencl", what: str = "steady") -> float:
+        """Quadra's time relative to a peer's with one thread, of an inference (steady) or a start (cold, warm, second).
+
+        Misuse: it was not asked for. JudgementFailed: one of the two did not run or is wrong, or the figure is not reliable.
+        `document` has all figures.
+        """
+        from host_tools.base.errors import JudgementFailed, Misuse
+        from host_tools.record import peer_names
+
+        key = peer_names.key(peer)
+        tried = f"divide the time of {model} on {backend} by {peer_names.label(peer)}'s"
+        row = next((one for one in self.document.rows if (one.model, one.backend) == (model, backend)), None)
+        if not row:
+            there = ", ".join(dict.fromkeys(f"{one.model} on {one.backend}" for one in self.document.rows))
+            raise Misuse(tried, f"{model!r} on {backend} is not in it", f"it has {there or 'nothing'}")
+        found = row.over.get(key, {}).get(what)
+        if found and found.reliable:
+            return float(found.ratio)
+        if found:
+            raise JudgementFailed(tried, f"not reliable: {found.doubt}", "measure again while less else runs there")
+        if key not in row.runners:
+            raise Misuse(tried, f"{peer!r} was not timed", f"ask for it with peers=[{peer!r}]")
+        reasons = (row.error, *(_why_no_time(who, row.runners.get(who)) for who in ("quadra", key)))
+        why = next(filter(None, reasons), f"there is no time of a {what} start or inference of both")
+        raise JudgementFailed(tried, why, f"see {self.page}")
 
 
 @dataclass(frozen=True)
@@ -325,6 +372,16 @@ def result_of(judged: Judged) -> Result:
         report=folder.path / report.FILE,
         _judged=judged,
     )
+
+
+def _why_no_time(key: str, found: BenchRunner | None) -> str:
+    """Why a runner of a bench has no time that counts; empty: it has one."""
+    from host_tools.record import times
+
+    name = times.NAMES.get(key, key)
+    if not found or found.error:
+        return f"{name} did not run: {found.error if found else 'the bench has nothing of it'}"
+    return f"the outputs of {name} are wrong" if found.right is False else ""
 
 
 def _over_inputs_of(row: schema.OutputOverInputs, names: list[str]) -> OverInputs:

@@ -1,13 +1,15 @@
 /* An OpenCL library for tests: the system's, but from the first launch to the next wait everything
  * takes OPENCL_SLOW times as long (1.1: a tenth longer; it computes while it waits, as slower
- * kernels would), and where the text of a kernel has the word OPENCL_WRONG, its last `+=` becomes a
- * `-=`. The text OPENCL_BEFORE is put before each program's. Of floats in memory that is given to
- * the device, those that are OPENCL_WRONG_CONSTANT are 3 more. */
+ * kernels would), each such wait sleeps OPENCL_SLEEP microseconds, and where the text of a kernel
+ * has the word OPENCL_WRONG, its last `+=` becomes a `-=`. The text OPENCL_BEFORE is put before
+ * each program's. Of floats in memory that is given to the device, those that are
+ * OPENCL_WRONG_CONSTANT are 3 more. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef void* Handle;
 
@@ -23,6 +25,8 @@ static int Waited(int status) {
   const char* factor = getenv("OPENCL_SLOW");
   double now = Now(), until = now + (now - began) * ((factor ? atof(factor) : 1.0) - 1.0);
   while (began && Now() < until) continue;
+  const char* sleep = getenv("OPENCL_SLEEP");
+  if (began && sleep) usleep((unsigned)atoi(sleep));
   began = 0;
   return status;
 }

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from host_tools.base.readable import in_encoding
+from host_tools.base.short_names import NAME
+from host_tools.base.terminal import ENDLESS
 
 _GAP = 2
 _NOTHING = ("", "–", "-")
@@ -53,7 +55,8 @@ def text(name: str, rank: int = 0, least: int = 16) -> Column:
 
 
 def identifier(name: str, rank: int = 0, least: int = 24) -> Column:
-    """For long names that programs made, as tensors have: their middle goes where there is no room."""
+    """For long names that programs made, as tensors have: their middle goes where there is no room, and in a pipe beyond 48
+    columns. Converters make names of hundreds of letters, and the figures beside one stay in sight in a log."""
     return Column(name, rank, least, middle=True)
 
 
@@ -94,7 +97,7 @@ class _Layout:
             written = in_encoding(markup, console.encoding).translate(_CONTROL)
             return Text.from_markup(written, style=style, emoji=False)
 
-        self._columns = table.columns
+        self._columns, self._endless = table.columns, console.width >= ENDLESS
         self._heads = [cell(column.name, "dim") for column in table.columns]
         self._rows = [[cell(one) for one in row] for row in table.rows]
         there = [i for i in range(len(table.columns)) if not self._says_nothing(i)]
@@ -132,6 +135,7 @@ class _Layout:
     def _bounds_of(self, index: int) -> tuple[int, int]:
         """The least and the greatest width of a column whose name is folded."""
         wide = max(map(_width, self._cells(index)), default=0)
+        wide = min(wide, NAME) if self._endless and self._columns[index].middle else wide
         longest_word = max(map(cell_len, self._heads[index].plain.split()), default=0)
         return max(min(wide, self._columns[index].least or wide), longest_word), max(wide, longest_word)
 

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
+from host_tools.base.short_names import short
 from host_tools.judge import compare, judged, tensor_errors
 from host_tools.judge.tensor_errors import HALF_MAX, Tensors
 from host_tools.places import on_host
@@ -26,7 +27,8 @@ from host_tools.request import delegate_options, from_arguments, signatures
 from host_tools.request.run_options import RunOptions
 from host_tools.request.submodel import Cutter, Part, as_model_has
 from host_tools.run import requested
-from host_tools.show import bisect_table
+
+_NAME = 32  # columns of a tensor's name in a sentence
 
 FOLDER = "bisect"
 MODEL = f"{FOLDER}/wrong_op.tflite"
@@ -150,7 +152,9 @@ class _Session:
         row = rows[index]
         where = f"{_where(row)} {row.alone_problem}"
         if not row.nodes:
-            where = f"the input '{bisect_table.short(row.name)}' is corrupted on upload ({row.dispatch}): it {row.alone_problem}"
+            where = (
+                f"the input '{short(row.name, _NAME)}' is corrupted on upload ({row.dispatch}): it {row.alone_problem}"
+            )
         where += ", on its own inputs"
         precision = run.folder.spec().options.get("precision") or "f32"
         if precision == "f32":
@@ -191,7 +195,7 @@ class _Session:
         index, counts = tensor_errors.not_finite(run)
         if index >= 0:
             row = rows[index]
-            what = f"the CPU's own result has {counts} from {_nodes(row)} on ({row.ops or 'input'}, '{bisect_table.short(row.name)}')"
+            what = f"the CPU's own result has {counts} from {_nodes(row)} on ({row.ops or 'input'}, '{short(row.name, _NAME)}')"
             return "model", f"{what}; the GPU agrees: the model or its inputs are at fault"
         outputs = judged.judge(run.folder)
         if outputs.ok is False:
@@ -259,7 +263,7 @@ class _Session:
 
 
 def _where(row: schema.BisectRow) -> str:
-    return f"{row.dispatch} ({row.ops or 'input'}, {_nodes(row)}, '{bisect_table.short(row.name)}')"
+    return f"{row.dispatch} ({row.ops or 'input'}, {_nodes(row)}, '{short(row.name, _NAME)}')"
 
 
 def _nodes(row: schema.BisectRow) -> str:

@@ -22,6 +22,7 @@ from host_tools.record.printed import BenchDocument
 
 QUADRA = "quadra"
 STEADY, COLD, WARM, SECOND = "steady", "cold", "warm", "second"
+WAIT = "wait"  # how long every inference of Quadra's waits without computing, of more than nothing
 KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM, SECOND), ("median", "processor"))}
 _WORDS = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}  # JSON has no such numbers
 
@@ -43,7 +44,7 @@ class Runner:
     nodes: int | None = None
     right: bool | None = None
     relative_error: float = 0.0
-    steady: dict[int, dict[str, float]] = field(default_factory=dict)  # by threads: median, minimum, processor
+    steady: dict[int, dict[str, float]] = field(default_factory=dict)  # by threads: median, minimum, processor, wait
     cold: dict[str, float] = field(default_factory=dict)  # median is the wall's: there is one start; one thread
     warm: dict[str, float] = field(default_factory=dict)
     second: dict[str, float] = field(default_factory=dict)  # with what a first start kept; XNNPACK keeps nothing
@@ -111,6 +112,10 @@ class Row:
     def headline(self, peer: str, what: str = STEADY, threads: int = 1) -> Headline | None:
         """Quadra's time over that of `peer`, as it is shown; None where one of the two did not run or is wrong."""
         ratios = _ratios({kind: self.over(peer, what, kind, threads) for kind in KINDS[what]})
+        waits = self.runner(QUADRA).steady.get(threads, {}).get(WAIT, 0.0)
+        if ratios and what == STEADY and waits:
+            both = (self.runner(key).us(threads=threads) or math.inf for key in (QUADRA, peer))
+            ratios = replace(ratios, least_us=min(both), wait_us=waits)
         return _headline(peer, what, self.on_cpu, threads, ratios) if ratios else None
 
     @property
@@ -157,6 +162,7 @@ class Mean:
     limit: float = 0.0  # of the user; 0: none
     api: str = "interpreter"
     defaults: bool = False
+    waits: bool = False  # inferences of Quadra's, which processor time does not show
 
     @property
     def kind(self) -> Kind:
@@ -168,12 +174,19 @@ class Mean:
         """Whether the limit was met; empty: there is none."""
         if not self.limit:
             return ""
-        return "not reliable" if not self.headline.reliable else "exceeded" if self.exceeded else "met"
+        if not self.headline.reliable:
+            return "exceeded" if self.waits and self.exceeded else "not reliable"
+        return "exceeded" if self.exceeded else "met"
 
     @property
     def exceeded(self) -> bool:
-        """Also where it is not reliable: a limit that is exceeded fails."""
-        return bool(self.limit) and not self.headline.ratio <= self.limit
+        """Also where it is not reliable: a limit that is exceeded fails. Where inferences wait, the wall clock counts, too."""
+        return bool(self.limit) and not self.judged <= self.limit
+
+    @property
+    def judged(self) -> float:
+        """The ratio that a limit is for."""
+        return max(self.headline.ratio, self.headline.ratios.median) if self.waits else self.headline.ratio
 
 
 @dataclass(frozen=True)
@@ -253,12 +266,26 @@ class Bench:
 
     @property
     def doubtful(self) -> list[str]:
-        """Whose ratio to a peer is not reliable."""
+        """Whose ratio to a peer is not reliable because the machine was busy."""
         found = []
         for row in self.rows:
-            ratios = (row.headline(p, threads=t) for p in self.peers_of(row.backend) for t in self.asked.threads)
-            found += [self.words_of(row)] if any(one and not one.reliable for one in ratios) else []
+            ratios = self._headlines(row)
+            waits = any(one.ratios.waits for one in ratios)
+            found += [self.words_of(row)] if not waits and any(not one.reliable for one in ratios) else []
         return found
+
+    @property
+    def waiting(self) -> list[str]:
+        """A sentence for each row whose inferences all wait."""
+        found = []
+        for row in self.rows:
+            us = max((one.ratios.wait_us for one in self._headlines(row) if one.ratios.waits), default=0.0)
+            found += [f"{self.words_of(row)}: {headline.waits(us)}"] if us else []
+        return found
+
+    def _headlines(self, row: Row) -> list[Headline]:
+        ratios = (row.headline(p, threads=t) for p in self.peers_of(row.backend) for t in self.asked.threads)
+        return [one for one in ratios if one]
 
     @property
     def wrong(self) -> list[str]:
@@ -311,10 +338,15 @@ class Bench:
         )
         limit = self._limit(backend, peer) if judged and what == STEADY else 0.0
         found = _headline(peer, what, all(r.on_cpu for r in rows), threads, ratios, [limit] if limit else [])
-        doubts = [r for r in rows if (one := r.headline(peer, what, threads)) and not one.reliable]
+        headlines = [(r, one) for r in rows if (one := r.headline(peer, what, threads))]
+        doubts = [one for _, one in headlines if not one.reliable]
+        waiting = [(r, one) for r, one in headlines if one.ratios.waits]
         if found.reliable and 2 * len(doubts) >= len(rows):
             found = replace(found, doubt=f"the machine was busy: {len(doubts)} of {len(rows)} ratios are not reliable")
-        return Mean(backend, peer, what, threads, len(rows), whole, found, limit, api, defaults)
+        if waiting:
+            row, one = max(waiting, key=lambda pair: pair[1].ratios.wait_us)
+            found = replace(found, doubt=f"{row.model}: {headline.waits(one.ratios.wait_us)}")
+        return Mean(backend, peer, what, threads, len(rows), whole, found, limit, api, defaults, bool(waiting))
 
     def _limit(self, backend: str, peer: str) -> float:
         """The user's, on a mean of one inference with one thread."""
@@ -359,6 +391,8 @@ def take(row: Row, threads: int, judged: Judged) -> None:
         if steady:
             found = {"median": steady.median, "minimum": steady.minimum}
             row.runners[key].steady[threads] = {**found, **({"processor": statistics.median(cpu)} if cpu else {})}
+    if waits := times.wait_us(timings, judged.folder.read(schema.Verdicts)):
+        row.runners[QUADRA].steady[threads][WAIT] = waits
     row.runs.append(judged.folder.path.name)
 
 
@@ -460,12 +494,15 @@ def fail_if_wrong(result: Bench) -> None:
 
 
 def _over_limit(backend: str, who: str, mean: Mean | None, most: float) -> str:
-    value = f"{mean.headline.ratio:.2f} of the {mean.headline.words}" if mean else "an unknown share of the time"
+    words = (
+        headline.CLOCKS["wall"] if mean and mean.judged > mean.headline.ratio else mean.headline.words if mean else ""
+    )
+    value = f"{mean.judged:.2f} of the {words}" if mean else "an unknown share of the time"
     busy = f"; {mean.headline.doubt}" if mean else ""
     return f"{verdicts.APIS[backend]} takes {value} of {who}, over {most:g}{busy.rstrip('; ')}"
 
 
 def _after_limit(mean: Mean | None) -> str:
-    if mean and not mean.headline.reliable:
+    if mean and not mean.headline.reliable and not mean.waits:
         return "measure again while nothing else runs"
     return "`./inv profile` shows where time goes"

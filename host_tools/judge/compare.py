@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from host_tools.base.errors import Misuse
+from host_tools.base.short_names import short
 from host_tools.base.units import counted
 from host_tools.judge.tolerances import Tolerance, excess, of_output, text as text_of
 from host_tools.record import run_folder, schema
@@ -262,7 +263,7 @@ def _flat(rows: tuple[OutputError, ...], theirs: list[np.ndarray]) -> tuple[str,
     others = ", ".join(str(one.index) for one, _ in flat[1:9])
     same = f"; outputs {others}{' …' if len(flat) > 9 else ''} are as flat" if others else ""
     return (
-        f"all numbers of output {row.index} ({row.name}) on the CPU are {float(value):.4g}{same}. Wrong ops may not show there:"
+        f"all numbers of output {row.index} ({short(row.name)}) on the CPU are {float(value):.4g}{same}. Wrong ops may not show there:"
         " other inputs (`--inputs`), or trained weights, tell more",
     )
 
@@ -270,7 +271,7 @@ def _flat(rows: tuple[OutputError, ...], theirs: list[np.ndarray]) -> tuple[str,
 def _outputs(among: list[tuple[float, OutputError]], worst: OutputError) -> str:
     others = [str(row.index) for _, row in among if row is not worst]
     more = f", by less of {', '.join(others[:8])}{' …' if len(others) > 8 else ''}" if others else ""
-    return f"output {worst.index} ({worst.name}){more}"
+    return f"output {worst.index} ({short(worst.name)}){more}"
 
 
 def _on_the_mean(
@@ -415,4 +416,4 @@ def _plain(value: Any) -> Any:
 
 
 def problems(result: Comparison) -> list[str]:
-    return [f"output {o.index} ({o.name}) {o.problem}" for o in result.outputs if not o.ok]
+    return [f"output {o.index} ({short(o.name)}) {o.problem}" for o in result.outputs if not o.ok]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from host_tools.base.errors import JudgementFailed, ToolMissing
+from host_tools.base.short_names import short
 from host_tools.judge import compare, over_inputs, peers
 from host_tools.judge.compare import Comparison
 from host_tools.judge.peers import Peer
@@ -73,7 +74,7 @@ class Judged:
 
     def _problems(self) -> list[str]:
         if self.over:
-            return [f"output {row.index} ({row.name}) {row.problem}" for row in self.over.outputs if row.problem]
+            return [f"output {row.index} ({short(row.name)}) {row.problem}" for row in self.over.outputs if row.problem]
         return compare.problems(self.comparison) if self.comparison else []
 
     def _check_metrics(self) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from host_tools.base import units
 from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.base.short_names import short
 from host_tools.judge.judged import Judged
 from host_tools.record import headline, schema, times
 
@@ -12,7 +13,7 @@ _NAMED = 3  # so many nodes are named, the rest is counted
 
 @dataclass(frozen=True)
 class Limits:
-    """ms: of an inference, by the headline's clock. cpu_nodes: how many may stay on the CPU. error: the largest of all outputs,
+    """ms: of an inference, by the headline's clock, and what every inference waits besides. cpu_nodes: how many may stay on the CPU. error: the largest of all outputs,
     relative to their ranges. None: no limit."""
 
     ms: float | None = None
@@ -44,27 +45,32 @@ class Limits:
         if judged.over:
             rows = [(row, max(float(one) for one in row.relative)) for row in judged.over.outputs]
             return [
-                f"output {row.index} ({row.name}) is off by up to {most:.2g} of its range, more than {self.error:g}"
+                f"output {row.index} ({short(row.name)}) is off by up to {most:.2g} of its range, more than {self.error:g}"
                 for row, most in rows
                 if not most <= self.error
             ]
         far = [one for one in judged.comparison.outputs if not one.relative <= self.error]
         return [
-            f"output {one.index} ({one.name}) is off by {one.relative:.2g} of its range, more than {self.error:g}"
+            f"output {one.index} ({short(one.name)}) is off by {one.relative:.2g} of its range, more than {self.error:g}"
             for one in far
         ]
 
     def _of_time(self, judged: Judged) -> str:
         if self.ms is None:
             return ""
-        timings = judged.folder.read(schema.Timings)
-        steady, clock = times.steady(timings).get("quadra"), times.clock(timings, judged.folder.read(schema.Verdicts))
+        timings, report = judged.folder.read(schema.Timings), judged.folder.read(schema.Verdicts)
+        steady, clock = times.steady(timings).get("quadra"), times.clock(timings, report)
         if not steady:
             return f"an inference was not timed, and may take {self.ms:g} ms"
-        took = steady.by(clock)
-        if took <= 1000 * self.ms:
+        took, waits = steady.by(clock), times.wait_us(timings, report)
+        if took + waits <= 1000 * self.ms:
             return ""
-        return f"an inference takes {units.ms(took)} ms ({headline.CLOCKS[clock]}, median of {steady.runs}), more than {self.ms:g} ms"
+        said = f"an inference takes {units.ms(took)} ms ({headline.CLOCKS[clock]}, median of {steady.runs})"
+        if took <= 1000 * self.ms:
+            said += f", and {headline.waits(waits)}, together"
+        else:
+            said += ","
+        return f"{said} more than {self.ms:g} ms"
 
     def _of_nodes(self, found: schema.Verdicts) -> str:
         return nodes_problem([node for node in found.nodes if node.on == "cpu"], self.cpu_nodes)

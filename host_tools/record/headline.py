@@ -6,7 +6,7 @@
 - A GPU, or no processor time measured: wall-clock time. A process that waits for a GPU uses little processor time.
 
 A ratio of such times is checked by another one: that of the other clock, and where wall-clock time is the headline,
-that of the minima. Where they disagree, the machine was busy, and the headline is not reliable.
+that of the minima. Where they disagree, the machine was busy, or every inference waits, and the headline is not reliable.
 """
 
 import math
@@ -16,13 +16,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from host_tools.base import cpu_drivers
-from host_tools.base.units import ratio_text
+from host_tools.base.units import ms, ratio_text
 from host_tools.record import schema
 
 Clock = Literal["processor", "wall"]
 CLOCKS: dict[Clock, str] = {"processor": "processor time", "wall": "wall-clock time"}
 _SHORT_US = 50.0  # the clocks count whole microseconds, and a call's own work is of that length
 _AGREE = 1.1  # ratios whose quotient is larger disagree
+_ENOUGH = 5  # inferences of a run, for their least wait
+_ALIKE = 1.05  # waits for one thing are within this factor
+_JITTER_US = 100.0  # or within this, as sleeps are
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,12 @@ class Ratios:
     minimum: float  # of wall-clock time
     processor: float = math.nan  # of the medians of processor time
     least_us: float = math.inf  # the shorter of the two medians
+    wait_us: float = 0.0  # how long each inference of Quadra's waits at least, where its headline is processor time
+
+    @property
+    def waits(self) -> bool:
+        """Whether that alone makes the two clocks disagree."""
+        return self.wait_us > (_AGREE - 1) * self.least_us
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,38 @@ def ratios_of(ours: Samples, theirs: Samples) -> Ratios | None:
     return Ratios(median, minimum, processor, least_us)
 
 
+def least_wait_us(runs: Iterable[Samples]) -> float:
+    """By how much the wall clock goes on before the processor's, at least, in each inference of these runs. Other work on the
+    machine makes some inferences wait, and a sleep all of them; runs of a few inferences do not tell these apart."""
+    return max(0.0, min((wait for run in runs for wait in _waits(run)), default=0.0))
+
+
+def like_wait_us(run: Samples, busy: float) -> float:
+    """The same of one run alone, if half of its inferences wait about as long: on a machine with very much other work each waits
+    for a processor, and each for another time. busy: the share of its time that other work makes any inference longer by."""
+    waits = _waits(run, busy)
+    least = min(waits, default=0.0)
+    alike = waits and statistics.median(waits) <= max(_ALIKE * least, least + _JITTER_US)
+    return max(0.0, least) if alike else 0.0
+
+
+def _waits(run: Samples, busy: float = 0.0) -> list[float]:
+    """None where they are too few."""
+    pairs = list(zip(run.wall, run.processor))
+    return [wall - (1 + busy) * cpu for wall, cpu in pairs] if len(pairs) >= _ENOUGH else []
+
+
+def least_share(run: Samples) -> float:
+    """By which share of its processor time each inference of a run is longer on the wall, at least."""
+    pairs = [(wall, cpu) for wall, cpu in zip(run.wall, run.processor) if cpu]
+    return max(0.0, min((wall / cpu - 1 for wall, cpu in pairs), default=0.0))
+
+
+def waits(us: float) -> str:
+    """The sentence for a wait in every inference, as in a sleep or at a lock: no processor time tells it."""
+    return f"every inference waits {ms(us)} ms or longer without computing"
+
+
 def decide(
     on_cpu: bool, threads: int, ratios: Ratios, limits: Iterable[float] = (), *, like_threads: bool = True
 ) -> Headline:
@@ -111,6 +152,8 @@ def decide(
     short = ratios.least_us < _SHORT_US
     cause = f"an inference of {ratios.least_us:g} us is too short for the clocks" if short else "the machine was busy"
     cause += ", or threads waited for each other" if on_cpu and threads > 1 else ""
+    if ratios.waits:
+        cause = waits(ratios.wait_us)
     for name, other in _checks(found, on_cpu and like_threads):
         said = f"{found.words} gives {ratio_text(found.ratio)} ×, {name} {ratio_text(other)} ×"
         if _disagree(found.ratio, other):

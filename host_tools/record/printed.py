@@ -140,7 +140,10 @@ class BenchRunner(Part, kw_only=True):
     nodes: Count | None = None
     right: bool | None = None
     relative_error: Real = 0.0
-    steady: Annotated[dict[Text, Kinds], Is("by number of threads")] = {}
+    steady: Annotated[
+        dict[Text, Kinds],
+        Is("by number of threads; with `wait` where each of Quadra's waits so long, at least, without computing"),
+    ] = {}
     cold: Annotated[Kinds, Is("a start with an empty driver cache; `median` is its time")] = {}
     warm: Kinds = {}
     second: Annotated[Kinds, Is("a start with what an earlier one kept")] = {}

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.markup import escape
@@ -48,13 +48,26 @@ def steady(timings: Timings) -> dict[str, Steady]:
 
 def ratio(timings: Timings, report: Verdicts, peer: str = "xnnpack") -> Headline | None:
     """Quadra's time over a peer's, by its key, as the headline has it; None where one of the two did not run."""
-    ours, theirs = (Samples(timings.samples_us.get(who, []), timings.cpu_us.get(who, [])) for who in ("quadra", peer))
-    ratios = headline.ratios_of(ours, theirs)
+    ratios = headline.ratios_of(_samples(timings, "quadra"), _samples(timings, peer))
     if not ratios:
         return None
+    ratios = replace(ratios, wait_us=wait_us(timings, report))
     like_threads = peer != peer_names.key(peer_names.LITERT)
     on_cpu = headline.computes_on_cpu(report)
     return headline.decide(on_cpu, timings.threads, ratios, like_threads=like_threads)
+
+
+def wait_us(timings: Timings, report: Verdicts) -> float:
+    """How long each inference of Quadra's waits without computing, at least, where the headline is processor time, which does not
+    show it. Where XNNPACK's inferences are longer on the wall, too, each of them, by a share of their time, the machine was busy;
+    so it was where waits differ."""
+    if clock(timings, report) != "processor":
+        return 0.0
+    return headline.like_wait_us(_samples(timings, "quadra"), headline.least_share(_samples(timings, "xnnpack")))
+
+
+def _samples(timings: Timings, who: str) -> Samples:
+    return Samples(timings.samples_us.get(who, []), timings.cpu_us.get(who, []))
 
 
 def clock(timings: Timings, report: Verdicts) -> headline.Clock:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from host_tools.base import units
+from host_tools.base import installed, units
 from host_tools.judge.bench_figures import COLD, QUADRA, SECOND, STEADY, WARM, Bench, Mean, Row, Runner
 from host_tools.record import headline, peer_names, times, verdicts
 from host_tools.record.peer_names import LITERT, XNNPACK
@@ -227,7 +227,9 @@ def xnnpack_note(bench: Bench) -> str:
     """Which XNNPACK it is, where that is not clear."""
     if bench.on_host or XNNPACK not in bench.asked.peers:
         return ""
-    return "XNNPACK is the one in Android's TFLite runtime; `inv bench` on the host takes that of this machine's interpreter"
+    return installed.said(
+        "XNNPACK is the one in Android's TFLite runtime; `./inv bench` on the host takes that of this machine's interpreter"
+    )
 
 
 def shipped_note(bench: Bench, backend: str) -> str:
@@ -306,10 +308,15 @@ def clock_words(bench: Bench) -> str:
 
 def doubt_words(bench: Bench) -> str:
     """Whose ratios are not reliable; nothing where all are."""
-    if not bench.doubtful:
-        return ""
     load = f" (load {bench.load:.1f} on {bench.cpus} CPUs)" if bench.cpus else ""
-    return f"?: not reliable, the machine was busy{load}: {', '.join(bench.doubtful)}"
+    busy = [f"the machine was busy{load}: {', '.join(bench.doubtful)}"] if bench.doubtful else []
+    found = "; ".join([*bench.waiting, *busy])
+    return f"?: not reliable, {found}" if found else ""
+
+
+def doubt_of(mean: Mean) -> str:
+    """Why a mean is not reliable, in short."""
+    return "" if mean.headline.reliable else "inferences wait" if mean.waits else "the machine was busy"
 
 
 def repeats(rows: Sequence[Row], index: int) -> bool:

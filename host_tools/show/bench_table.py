@@ -21,7 +21,7 @@ def show(result: Bench, console: Console) -> None:
         f"[bold]One inference[/]  [dim]ms: medians of {clock}, 1 thread; ×: Quadra's relative to the peer's[/]"
     )
     _table(result, result.rows, bench_columns.inference(result)).show(console)
-    if result.doubtful:
+    if result.doubtful or result.waiting:
         console.print(f"[yellow]{escape(bench_columns.doubt_words(result))}[/]")
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
@@ -88,5 +88,5 @@ def _verdict(mean: Mean) -> str:
     """The user's limit, and why the mean is not reliable."""
     style = {"met": "green", "exceeded": "red"}.get(mean.verdict, "yellow")
     limit = f"[{style}]{bench_columns.limit_words(mean)}[/]" if mean.limit else ""
-    doubt = "" if mean.headline.reliable else "[yellow]the machine was busy[/]"
-    return "; ".join(filter(None, (limit, doubt)))
+    doubt = bench_columns.doubt_of(mean)
+    return "; ".join(filter(None, (limit, f"[yellow]{doubt}[/]" if doubt else "")))

@@ -8,7 +8,6 @@ from host_tools.base.units import counted, ranges_text
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
-_NAME = 32  # letters of a tensor's name in a sentence
 _BEFORE, _AFTER = 3, 8  # rows shown around the wrong one
 
 
@@ -55,11 +54,6 @@ def _table(found: schema.Bisect, everything: bool) -> Table:
     if last < len(found.rows):
         table.add_row("…", f"{len(found.rows) - last} more")
     return table
-
-
-def short(name: str) -> str:
-    """A tensor's name, of which converters make hundreds of letters."""
-    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-_NAME // 2 :]}"
 
 
 def _cells(row: schema.BisectRow, first: bool) -> list[str]:

@@ -3,14 +3,15 @@
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, number, text, word
+from host_tools.base.short_names import short
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.judge import compare
 
 
 def show(result: compare.Comparison, console: Console) -> None:
     """A row per output, and the judgement."""
     table = Table([
-        text("output"), number("shape", 3), number("range", 4), number("largest error"), number("relative"),
+        identifier("output"), number("shape", 3), number("range", 4), number("largest error"), number("relative"),
         number("tolerance", 1), number("XNNPACK error", 1), text("worst at", 2), word(""),
     ])  # fmt: skip
     for output in result.outputs:
@@ -41,7 +42,7 @@ def show(result: compare.Comparison, console: Console) -> None:
         ):
             console.print(f"[dim]output {output.index}: {compare.UNSURE}[/]")
         if not output.ok:
-            console.print(f"[red]output {output.index}[/] ({escape(output.name)}) {escape(output.problem)}")
+            console.print(f"[red]output {output.index}[/] ({escape(short(output.name))}) {escape(output.problem)}")
 
 
 def _place(output: compare.OutputError) -> str:

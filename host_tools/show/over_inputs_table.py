@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, number, text, word
+from host_tools.base.short_names import short
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted
 from host_tools.judge.judged import Judged
 from host_tools.record import schema
@@ -27,7 +28,7 @@ def show_judged(judged: Judged, console: Console) -> None:
 def show(found: schema.OverInputs, console: Console) -> None:
     """A row per output over all inputs."""
     table = Table([
-        text("output"), number("largest error"), number("of range"), number("mean", 2), number("99 % below", 1), number("cosine", 1),
+        identifier("output"), number("largest error"), number("of range"), number("mean", 2), number("99 % below", 1), number("cosine", 1),
         number("PSNR dB", 1), text("largest with", 3), word(""),
     ])  # fmt: skip
     for row in found.outputs:
@@ -39,7 +40,7 @@ def show(found: schema.OverInputs, console: Console) -> None:
     table.show(console)
     for row in found.outputs:
         if row.problem:
-            console.print(f"[red]output {row.index}[/] ({escape(row.name)}) {escape(row.problem)}")
+            console.print(f"[red]output {row.index}[/] ({escape(short(row.name))}) {escape(row.problem)}")
 
 
 def cells(row: schema.OutputOverInputs, largest: float) -> Iterator[str]:

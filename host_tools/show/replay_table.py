@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.base.short_names import short
 from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted, ranges_text
 from host_tools.judge.compare import OutputError
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
-from host_tools.show import charts
 
 _AROUND = 4  # rows before the first that differs
 _NAME_LETTERS = 120
@@ -95,7 +95,7 @@ def sentence(dispatch: DispatchFacts, tensor: TensorFacts) -> str:
         else ""
     )
     return (
-        f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{charts.shorten(tensor.name, _NAME_LETTERS)}', which {tensor.problem}; largest error "
+        f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{short(tensor.name, _NAME_LETTERS)}', which {tensor.problem}; largest error "
         f"{tensor.max_error:.3g} at {tensor.worst_at}: {tensor.worst_value:.6g}, expected {tensor.worst_expected:.6g}{read}"
     )
 
@@ -132,7 +132,7 @@ def findings(result: Replayed, console: Console) -> None:
 def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Console) -> None:
     """(name, what it was compared with, error) of each output."""
     figures = [number("shape", 1), number("largest error"), number("relative")]
-    table = Table([text("output"), *figures, text("against"), word("")])
+    table = Table([identifier("output"), *figures, text("against"), word("")])
     for name, against, error in rows:
         if error is None:
             table.add_row(escape(name), "", "", "", "", "[dim]not compared[/]")

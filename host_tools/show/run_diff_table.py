@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, number, text, word
+from host_tools.base import installed
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted
 from host_tools.judge.plan_diff import Line
 from host_tools.judge.regression import metrics
@@ -78,7 +79,9 @@ def _lines(changes: Sequence[Change]) -> list[Line]:
 
 
 def _outputs(pairs: Sequence[OutputPair], console: Console) -> None:
-    table = Table([text("output"), number("error in A"), number("error in B"), word("A"), word("B"), word("bits")])
+    table = Table(
+        [identifier("output"), number("error in A"), number("error in B"), word("A"), word("B"), word("bits")]
+    )
     for pair in pairs:
         errors = ("–" if error is None else f"{float(error):.1e}" for error in (pair.a, pair.b))
         words = {None: "[yellow]not judged[/]", True: "[green]right[/]", False: "[red]WRONG[/]"}
@@ -105,4 +108,4 @@ def _times(rows: Sequence[TimeChange], console: Console) -> None:
         p = "< 0.001" if row.p < 1e-3 else f"{row.p:.3f}"
         table.add_row(what, *sides, f"{row.percent:+z.1f} %", interval, p, samples)
     table.show(console)
-    console.print(f"[dim]{_ONE_LAUNCH}[/]")
+    console.print(f"[dim]{installed.said(_ONE_LAUNCH)}[/]")

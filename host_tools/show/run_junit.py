@@ -5,6 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from host_tools.base.errors import QuadraError, skipped
+from host_tools.base.short_names import short
 from host_tools.judge.judged import Judged
 from host_tools.judge.limits import Limits
 from host_tools.record import run_folder, schema
@@ -52,10 +53,12 @@ def _cases(judged: Judged, limits: Limits) -> Sequence[tuple[str, str, str]]:
     found = []
     for row in judged.over.outputs if judged.over else ():
         said = f"right with each of {len(judged.over.names) if judged.over else 0} inputs"
-        found.append((f"output {row.index} ({row.name})", "failure" if row.problem else "", row.problem or said))
+        found.append((f"output {row.index} ({short(row.name)})", "failure" if row.problem else "", row.problem or said))
     for output in judged.comparison.outputs if judged.comparison and not judged.over else ():
         said = f"largest error {output.relative:.2g} of its range, tolerance {output.allowed:.2g}"
-        found.append((f"output {output.index} ({output.name})", "" if output.ok else "failure", output.problem or said))
+        found.append(
+            (f"output {output.index} ({short(output.name)})", "" if output.ok else "failure", output.problem or said)
+        )
     if not judged.comparison:
         reference = judged.folder.optional(schema.Reference)
         found.append(("outputs", "skipped", f"not judged: {reference.error if reference else 'there is no reference'}"))

@@ -34,6 +34,7 @@ def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False,
 def install_beside_litert(on: str, folder: str, console: Console) -> None:
     """Puts the delegate and the accelerator for LiteRT's CompiledModel into the folder of LiteRT's programs there."""
     devices, folder = choose(on), _folder(folder)
+    _look(devices, folder)
     made = _made(devices, lambda abi: [artifacts.android(abi), artifacts.android_accelerator(abi)])
 
     def work(device: Device, tell: _Tell) -> str:
@@ -65,6 +66,15 @@ def _made(devices: Sequence[Device], make: Callable[[str], _Made]) -> dict[str, 
         else:
             made[device.serial] = make(abi)
     return made
+
+
+def _look(devices: Sequence[Device], folder: str) -> None:
+    """Before a build, which takes minutes: devices without LiteRT get nothing."""
+    for device in (one for one in devices if not one.unusable):
+        try:
+            beside_litert.look(device, folder)
+        except DeviceError as error:
+            device.unusable = error
 
 
 def _folder(given: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.base.short_names import short
 from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import counted, ranges_text
 from host_tools.debug import float32_search
@@ -30,7 +31,9 @@ def show(spec: RunSpec, found: schema.Ranges, console: Console, top: int) -> Non
     table.show(console)
     strange = first_not_finite(found)
     if strange:
-        words = f"{strange.nan} NaN and {strange.inf} infinite numbers in '{strange.name}' ({maker(found, strange)})"
+        words = (
+            f"{strange.nan} NaN and {strange.inf} infinite numbers in '{short(strange.name)}' ({maker(found, strange)})"
+        )
         console.print(f"\n[red]not finite with floats already[/]: first {escape(words)}: the model or its inputs")
     _show_risk(spec, found, console)
     if found.closed:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.base.short_names import short
 from host_tools.base.units import counted
 from host_tools.places.place import Show
 from host_tools.record import named_plans
@@ -108,7 +109,9 @@ def _wrong(outcome: Outcome) -> str:
     first = outcome.result.first_wrong()
     if first:
         return f"{first[0].name} differs first"
-    wrong = [f"output {row.name} {row.error.problem}" for row in outcome.outputs if row.error and row.error.problem]
+    wrong = [
+        f"output {short(row.name)} {row.error.problem}" for row in outcome.outputs if row.error and row.error.problem
+    ]
     found = [f"Oclgrind's report of {d.name}" for d in outcome.result.dispatches if d.findings][:3]
     return "; ".join(wrong + found)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import json
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import quadra_tools as q
 import tasks
-from host_tools.base import settings
+from host_tools.base import child_process, settings
 from tests.model_builder import Model
 
 X, Y = np.linspace(-1, 1, 48, dtype=np.float32).reshape(1, 4, 4, 3), np.full((1, 4, 4, 3), 0.25, np.float32)
@@ -93,7 +94,9 @@ def test_options_reach_the_run(model):
     spec = made._judged.folder.spec()
     assert (made.backend, made.precision, spec.inputs.seed, spec.inputs.value_range) == ("gles", "f16", 7, (0.0, 2.0))
     assert spec.options["self_check"] == "1" and made.outputs[0].allowed == 0.5 and set(made.times) == {"quadra"}
-    assert made.ratio() is None and spec.repetitions == 3
+    assert spec.repetitions == 3
+    with pytest.raises(q.Misuse, match="'xnnpack' was not timed\n  next: run it with peers=\\['xnnpack'\\]"):
+        made.ratio()
 
 
 def test_limits_are_checked(judged):
@@ -105,6 +108,48 @@ def test_limits_are_checked(judged):
     assert caught.value.exit_code == 1 and caught.value.do_next
     with pytest.raises(q.Misuse, match="there is no such output"):
         judged.array("nothing")
+
+
+def rewritten(judged, change):
+    """The judged run, with other timings."""
+    path = judged.folder / "timings.json"
+    timings = json.loads(path.read_text())
+    timings |= change
+    path.write_text(json.dumps(timings))
+    return q.compare(judged)
+
+
+def test_a_ratio_that_was_not_measured_is_an_error_with_the_reason(judged):
+    alike = {"quadra": [4000] * 5, "xnnpack": [2000] * 5}
+    assert rewritten(judged, {"samples_us": alike, "cpu_us": alike}).ratio() == 2.0
+    waits = {**alike, "quadra": [6500] * 5}
+    reason = r"not reliable: every inference waits 2.50 ms or longer without computing.*\n  next: `./inv open .* shows where the time goes"
+    waiting = rewritten(judged, {"samples_us": waits})
+    assert (waiting.ms, waiting.wait_ms) == (4.0, 2.5) and waiting.check(max_ms=6.5)
+    with pytest.raises(q.JudgementFailed, match=reason):
+        waiting.ratio("xnnpack")
+    with pytest.raises(q.JudgementFailed, match="together more than 6 ms"):
+        waiting.check(max_ms=6)
+    busy = {**alike, "quadra": [4000] + [6500] * 4}
+    with pytest.raises(q.JudgementFailed, match=r"not reliable: the machine was busy.*\n  next: run it again"):
+        rewritten(judged, {"samples_us": busy}).ratio("xnnpack")
+    with pytest.raises(q.JudgementFailed, match="Quadra was not timed"):
+        rewritten(judged, {"samples_us": {"xnnpack": [2000]}}).ratio()
+
+
+def test_a_driver_that_sleeps_in_every_inference_is_noticed(model, tmp_path, monkeypatch):
+    source, library = settings.ROOT / "tests" / "opencl_slow.c", tmp_path / "opencl.so"
+    child_process.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], timeout_s=60)
+    monkeypatch.setenv("QUADRA_OPENCL_LIBRARY", str(library))
+    monkeypatch.setenv("OPENCL_SLEEP", "200000")
+    slept = q.run(model, runs=5)
+    assert slept.ok and slept.clock == "processor" and slept.wait_ms > 150
+    with pytest.raises(
+        q.JudgementFailed, match="and every inference waits .* ms or longer without computing, together"
+    ):
+        slept.check(max_ms=slept.ms + 10)
+    with pytest.raises(q.JudgementFailed, match="not reliable: every inference waits"):
+        slept.ratio("xnnpack")
 
 
 def test_what_is_wrong_or_on_the_cpu_is_said(judged, model, fake, tmp_path):
@@ -138,9 +183,14 @@ def test_support_says_what_a_gpu_would_run(model, fake):
 def test_a_bench_has_figures_a_page_and_ratios(model, fake):
     found = q.bench(model, runs=3, library=fake)
     assert found.page.is_file() and found.document.finished and found.folder == found.page.parent
-    ratio = found.ratio("difference")
-    assert ratio is None or ratio > 0
-    assert found.ratio("other") is None
+    try:
+        assert found.ratio("difference") > 0
+    except q.JudgementFailed as error:
+        assert "not reliable: " in str(error)
+    with pytest.raises(q.Misuse, match="'other' on opencl is not in it\n  next: it has difference on opencl"):
+        found.ratio("other")
+    with pytest.raises(q.Misuse, match="'litert-gpu' was not timed"):
+        found.ratio("difference", "litert-gpu")
 
 
 def test_nothing_is_printed_on_stdout(model, judged, capsys):

@@ -2,20 +2,25 @@
 
 import ast
 import hashlib
+import io
 import json
 import os
 import re
 import zipfile
 from email import message_from_string
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from cyclonedx.model.bom import Bom
+from rich.console import Console
 
 from host_tools.base import installed, settings
 from host_tools.base.errors import Misuse
 from host_tools.build import prebuilt, sbom
 from host_tools.dev import release, repository
+from host_tools.judge.bench_figures import Asked, Bench
+from host_tools.show import bench_columns, run_diff_table
 from host_tools.tasks import command_line
 from tests.host_tools.test_folders import GRAPH, SOURCES, imported, module_of
 
@@ -101,8 +106,13 @@ def test_commands_are_named_as_they_are_called(monkeypatch):
     )
     error = Misuse("inv diff", "it takes RUN RUN, and none is named", "`./inv diff RUN RUN`")
     assert str(error) == "quadra diff: it takes RUN RUN, and none is named\n  next: `quadra diff RUN RUN`"
+    bench = Bench(Path(), Asked((), (), ("xnnpack",), 1, place="device", device="a"), (), {}, "", 1, 0.0)
+    assert "`quadra bench` on the host" in bench_columns.xnnpack_note(bench)
+    printed = io.StringIO()
+    run_diff_table._times([], Console(file=printed, width=200))
+    assert "`quadra regress` compares launches" in printed.getvalue()
     monkeypatch.setattr(installed, "INSTALLED", False)
-    assert installed.said(text) == text
+    assert installed.said(text) == text and "`./inv bench` on the host" in bench_columns.xnnpack_note(bench)
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,9 @@ class Stub:
 
     ok, ms = True, 12.5
 
+    def ratio(self, peer="xnnpack"):
+        raise quadra_tools.JudgementFailed(f"divide by {peer}'s time", "not reliable: the machine was busy", "wait")
+
     def check(self, **limits):
         self.asked.append(limits)
         if limits.get("max_ms") == 1:
@@ -128,6 +131,7 @@ def test_five(quadra_model): pass
         ('@pytest.mark.quadra("none/*.tflite")\ndef test_a(quadra_model): pass', {"errors": 1}, "*names no file*"),
         ('@pytest.mark.quadra("missing")\ndef test_a(quadra_model): pass', {"errors": 1}, "find the model: there is none"),
         ('@pytest.mark.quadra("a", max_ms=1)\ndef test_a(quadra_model): quadra_model.check()', {"failed": 1}, "*it takes 12.5 ms*"),
+        ('@pytest.mark.quadra("a")\ndef test_a(quadra_model): assert quadra_model.ratio("xnnpack") < 2', {"failed": 1}, "*time: not reliable: the machine was busy*"),
         ('@pytest.mark.quadra("a")\ndef test_a(): pass', {"passed": 1}, "*1 passed*"),
     ],
 )  # fmt: skip

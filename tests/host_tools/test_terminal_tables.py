@@ -21,8 +21,9 @@ from host_tools.analyse import beside, figures_table, roofline_table
 from host_tools.analyse.beside import Pair
 from host_tools.analyse.figures import KernelFigures
 from host_tools.base import terminal, text_table
-from host_tools.base.errors import RunFailed
+from host_tools.base.errors import JudgementFailed, RunFailed
 from host_tools.base.readable import HANDLER
+from host_tools.base.short_names import NAME
 from host_tools.base.text_table import Table
 from host_tools.build import apk_check
 from host_tools.debug import model_advice
@@ -30,6 +31,7 @@ from host_tools.dev import driver_matrix, lint
 from host_tools.drivers import driver_table, results
 from host_tools.judge import compare, judged, judged_cases, plan_diff, run_diff
 from host_tools.judge.bench_figures import Asked, Bench, Row, Runner
+from host_tools.judge.limits import Limits
 from host_tools.judge.plan_diff import KernelDiff, Line
 from host_tools.judge.regression.history import History
 from host_tools.parity import vector_parity
@@ -50,6 +52,7 @@ from host_tools.show import (
     replay_table,
     run_account,
     run_diff_table,
+    run_junit,
     verdicts_table,
 )
 from host_tools.show.regression import table as regression_table
@@ -547,9 +550,45 @@ def test_the_column_that_says_where_a_node_runs_is_as_narrow_as_its_words(tmp_pa
 def test_a_pipe_has_every_cell_whole_on_one_line(site, shown):
     for table in shown[site]:
         lines = printed(table, terminal.ENDLESS)
-        for line in (line for row in table.rows for cell in row for line in plain(cell).split("\n")):
-            written = line.encode("utf-8", HANDLER).decode().translate(text_table._CONTROL)
-            assert written in text_table._NOTHING or any(written in one for one in lines), written
+        for row in table.rows:
+            for column, cell in zip(table.columns, row):
+                for line in plain(cell).split("\n"):
+                    written = line.encode("utf-8", HANDLER).decode().translate(text_table._CONTROL)
+                    written = text_table._without_middle(Text(written), NAME).plain if column.middle else written
+                    assert written in text_table._NOTHING or any(written in one for one in lines), written
+
+
+KERAS = "".join(f"StatefulPartitionedCall/model/block_{i}_expand/BatchNorm/FusedBatchNormV3;" for i in range(6))
+
+
+def test_a_name_of_hundreds_of_letters_makes_no_long_line_in_a_log(tmp_path):
+    """What `run`, `compare`, `diff`, `replay` and a file for a CI server say of its output, which is wrong."""
+    row = {"dtype": "float32", "shape": [1, 3, 4], "scale": 0.0, "zero_point": 0}
+    outputs = [{"name": name, **row} for name in (f"{KERAS}Relu", f"{KERAS}Relu6")]
+    tensors = {"inputs": [], "outputs": outputs, "cpu_outputs": outputs, "xnnpack_outputs": outputs}
+    here = Path(os.path.relpath(tmp_path))
+    made = judged.judge(run_folders.make(here, [FLOATS, FLOATS * 2], [FLOATS, FLOATS], tensors=tensors, environment={}))
+    file = io.StringIO()
+    console = Console(file=file, width=terminal.ENDLESS, highlight=False)
+    run_account.account(made, console)
+    assert made.comparison
+    error = made.comparison.outputs[1]
+    row_over = schema.OutputOverInputs(
+        index=0, name=KERAS, dtype="float32", range=1.0, max_error=1.0, mean_error=0.0, rms_error=0.0, quantiles={},
+        cosine=1.0, psnr_db=0.0, different=1, relative=[1.0], allowed=[0.1], wrong=[0], problem="is off",
+    )  # fmt: skip
+    over_inputs_table.show(schema.OverInputs(ok=False, names=["a"], outputs=[row_over]), console)
+    pair = documents.OutputPair(name=KERAS, a=0.1, b=0.2, a_right=True, b_right=True, same_bits=False)
+    run_diff_table._outputs([pair], console)
+    replay_table.outputs([(KERAS, "the run's output", error)], console)
+    said = [*file.getvalue().splitlines(), *compare.problems(made.comparison)]
+    said += Limits(error=1e-6).problems(made)
+    with pytest.raises(JudgementFailed) as caught:
+        made.check()
+    said += str(caught.value).splitlines()
+    said += run_junit.text([run_account.Ended("host", made)], Limits()).split("<")
+    assert not [line for line in said if len(line) > 160 and not re.search("/(report.html|runs|latest)", line)]
+    assert sum("StatefulPartitionedCall/" in line for line in said) >= 9
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -17,6 +17,7 @@ from host_tools.judge.regression.exact import IMPROVED, INCONCLUSIVE, PASS, REGR
 from host_tools.judge.regression.history import Stored
 from host_tools.judge.regression.launch import Launch
 from host_tools.judge.regression.suite import Limit, Suite
+from host_tools.record import headline
 
 _SUSPICIOUS = 0.1  # p of a first look
 _SURE = 2.58  # standard deviations: one in a hundred by chance
@@ -208,9 +209,7 @@ def _waits(limit: Limit, then: metrics.Series, before: Sequence[Launch], now: Se
     least = max(limit.least, limit.percent / 100 * then.scale * _middle(then.values))
     if is_now - was < least:
         return ""
-    return (
-        f"every inference waits {is_now / 1e3:.2f} ms or longer without computing, {was / 1e3:.2f} ms in the baseline"
-    )
+    return f"{headline.waits(is_now)}, {was / 1e3:.2f} ms in the baseline"
 
 
 def _small(finding: Finding, shift: statistic.Shift, see: float) -> str:

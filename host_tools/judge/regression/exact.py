@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from host_tools.base.short_names import short
 from host_tools.record.verdicts import APIS
 
 PASS, REGRESSED, IMPROVED, INCONCLUSIVE = "pass", "regressed", "improved", "inconclusive"
@@ -36,7 +37,7 @@ def judge(metric: str, before: Facts | None, now: Sequence[Facts]) -> Exact:
 def _error(before: Facts | None, now: Facts) -> Exact:
     if not now.get("outputs"):
         return Exact(INCONCLUSIVE, "there is no CPU result to compare with")
-    wrong = [f"output {o['name']} {o['problem']}" for o in now["outputs"] if not o["ok"]]
+    wrong = [f"output {short(o['name'])} {o['problem']}" for o in now["outputs"] if not o["ok"]]
     if wrong:
         return Exact(REGRESSED, f"WRONG: {_few(wrong)}")
     largest = f"largest error {_largest(now):.1e} of the range"
@@ -47,7 +48,7 @@ def _error(before: Facts | None, now: Facts) -> Exact:
     if [o["sha256"] for o in before["outputs"]] == [o["sha256"] for o in now["outputs"]]:
         return Exact(PASS, f"the same bits as the baseline's, {largest}")
     farther = [
-        f"output {o['name']} is off by {float(o['relative']):.1e}, was {float(b['relative']):.1e}"
+        f"output {short(o['name'])} is off by {float(o['relative']):.1e}, was {float(b['relative']):.1e}"
         for b, o in zip(before["outputs"], now["outputs"])
         if float(o["relative"]) > max(_FARTHER * float(b["relative"]), _NEAR_LIMIT * o["allowed"])
     ]

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from host_tools.judge.regression.launch import Launch
 from host_tools.record import headline
+from host_tools.record.headline import Samples
 
 TIMED = ("init", "cold", "first", "steady", "memory")
 STARTS = ("init", "cold", "first")
 EXACT = ("error", "verdicts", "plan")
 METRICS = (*TIMED, *EXACT)
 PEER = "xnnpack"
-_ENOUGH = 5  # inferences of a launch, for its least wait
 _ON_CPU = 0.9  # of the time on the wall: then the driver computed, and did not wait for a GPU
 
 
@@ -154,13 +154,16 @@ def _steady(measure: str) -> Giver:
 
 
 def least_wait_us(launches: Sequence[Launch]) -> float:
-    """By how much the wall clock goes on before the processor's, at least, in each inference of these launches. Other work on the
-    machine makes some inferences wait, and a sleep all of them; launches of a few inferences do not tell these apart."""
-    waits = []
-    for launch in launches:
-        walls, cpus = launch.samples.get("quadra.wall_us", []), launch.samples.get("quadra.cpu_us", [])
-        waits += [wall - cpu for wall, cpu in zip(walls, cpus)] if len(walls) >= _ENOUGH else []
-    return max(0.0, min(waits, default=0.0))
+    """How long each inference of these launches waits without computing, at least; 0 where that differs within most launches: the
+    machine had very much other work."""
+    ours = [_samples(one, "quadra") for one in launches]
+    shares = [headline.least_share(_samples(one, PEER)) for one in launches]
+    alike = [headline.like_wait_us(one, share) > 0 for one, share in zip(ours, shares)]
+    return headline.least_wait_us(ours) if 2 * sum(alike) >= len(alike) else 0.0
+
+
+def _samples(launch: Launch, who: str) -> Samples:
+    return Samples(launch.samples.get(f"{who}.wall_us", []), launch.samples.get(f"{who}.cpu_us", []))
 
 
 def peer(launches: Sequence[Launch]) -> list[float]:

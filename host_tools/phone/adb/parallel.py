@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from host_tools.base import progress
 from host_tools.base.errors import QuadraError, line, worst
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.server_connection import Deadline
@@ -97,12 +98,23 @@ def _bars(devices: Sequence[Device], title: str) -> Iterator[list[Show]]:
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    if not console.is_terminal:
+        with progress.lines(title) as say:
+
+            def sayer(serial: str) -> Show:
+                def show(what: str, done: int = 0, total: int = 0) -> None:
+                    say(f"{serial}: {what}")
+
+                return show
+
+            yield [sayer(one.serial) for one in devices]
+        return
+    with progress.alone(), Progress(*columns, console=console, transient=True) as bars:
 
         def shower(row: TaskID) -> Show:
             def show(what: str, done: int = 0, total: int = 0) -> None:
-                progress.update(row, description=escape(what[:70]), completed=done, total=total or None)
+                bars.update(row, description=escape(what[:70]), completed=done, total=total or None)
 
             return show
 
-        yield [shower(progress.add_task(escape(title), total=None, serial=escape(d.serial))) for d in devices]
+        yield [shower(bars.add_task(escape(title), total=None, serial=escape(d.serial))) for d in devices]

@@ -26,16 +26,22 @@ _LINE = re.compile(rf"([0-9a-f]{{64}})  ({re.escape(DELEGATE)}|{re.escape(ACCELE
 _KEPT_LINES, _TIMEOUT_S = 16, 20.0
 
 
-def install(device: Device, libraries: Sequence[Path], folder: str, show: Show) -> bool:
-    """Puts the delegate and the accelerator, in this order, into LiteRT's folder there; false: these very files were there.
-
-    DeviceRefused where there is no LiteRT, or where a file that is not Quadra's has one of the names: it stays.
-    """
+def look(device: Device, folder: str) -> str:
+    """What is tried there, in words; DeviceRefused where there is no LiteRT."""
     tried = f"put Quadra beside LiteRT on {device.serial}"
     _checked(folder, tried)
     if not any(device.stat(f"{folder}/{name}") for name in LITERTS):
         do_next = "let LiteRT's CLI push its programs first: `litert run MODEL --android --gpu`; or name its folder with --folder"
         raise _refused(device, tried, f"{folder} has none of {', '.join(LITERTS)}", do_next)
+    return tried
+
+
+def install(device: Device, libraries: Sequence[Path], folder: str, show: Show) -> bool:
+    """Puts the delegate and the accelerator, in this order, into LiteRT's folder there; false: these very files were there.
+
+    DeviceRefused where there is no LiteRT, or where a file that is not Quadra's has one of the names: it stays.
+    """
+    tried = look(device, folder)
     wanted = {path.name: digests.sha256_of(path) for path in libraries}
     known, there = _known(device, folder), _there(device, folder)
     for name, digest in there.items():

@@ -12,7 +12,7 @@ import dask
 from distributed import Scheduler, Worker
 from distributed.utils import get_ip
 
-from host_tools.base import settings
+from host_tools.base import installed, settings
 from host_tools.base.errors import LabUnreachable, Misuse, QuadraError
 from host_tools.places.lab import address as addresses, dask_logs
 from host_tools.places.lab.host import Host, Offered, host_slot
@@ -42,8 +42,9 @@ async def _scheduler(listen: str, port: int, say: Say) -> None:
         try:
             async with Scheduler(host=listen, port=port, dashboard=False, dashboard_address=f"{listen}:0") as served:
                 say(f"scheduler   {served.address}")
-                say(f"workers     ./inv lab worker {served.address}")
-                say(f"runs        ./inv regress SUITE --lab {served.address}, or ./inv bench --lab {served.address}")
+                say(installed.said(f"workers     ./inv lab worker {served.address}"))
+                runs = f"./inv regress SUITE --lab {served.address}, or ./inv bench --lab {served.address}"
+                say(installed.said(f"runs        {runs}"))
                 await served.finished()
         except (OSError, ValueError) as error:
             do_next = "give another --port, or --listen with an address of this machine"

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base import terminal
+from host_tools.base.short_names import short
 from host_tools.base.text_table import Column, Table, identifier, number, text, word
 
 NAME = "model/" + "block_" * 30 + "add"
@@ -74,7 +75,10 @@ def test_a_name_without_a_place_to_break_is_broken_anywhere_but_in_its_number():
 def test_an_identifier_loses_its_middle_and_with_it_all_of_a_number():
     table = made([identifier("tensor"), number("ms")], [f"model/conv_{'8' * 40}/Relu6", "1.25"])
     assert printed(table, 40)[1].split() == ["model/conv_…/Relu6", "1.25"]
-    assert printed(table, terminal.ENDLESS)[1] == f"model/conv_{'8' * 40}/Relu6  1.25"
+    assert printed(table, 80)[1] == f"model/conv_{'8' * 40}/Relu6  1.25"
+    in_log = printed(made([identifier("tensor"), number("ms")], [NAME, "1.25"]), terminal.ENDLESS)[1].split()
+    assert in_log == [short(NAME), "1.25"] and len(in_log[0]) <= 48 < len(NAME), "the figures are in sight"
+    assert short("a/name") == "a/name" and short(NAME, 16) == f"{NAME[:8]}…{NAME[-7:]}"
     for width in range(30, 200):
         assert not re.search(r"\d…|…\d", printed(made([identifier("")], [f"{NAME}{'12 45/' * 30}"]), width)[0])
 

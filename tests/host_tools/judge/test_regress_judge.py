@@ -54,6 +54,11 @@ def test_a_wait_in_every_inference_is_worse_though_processor_time_does_not_show_
         (waiting(2, 20, 60), PASS),
     ):
         assert verdicts(regress_cases.case(history, waiting(1, 20, 0), now))["steady"].verdict == verdict
+    overloaded = waiting(2, 20, 2500)
+    for one in overloaded:
+        one.samples["quadra.wall_us"] = [us + 400 * index for index, us in enumerate(one.samples["quadra.wall_us"])]
+    case = regress_cases.case(history, waiting(1, 20, 0), overloaded)
+    assert "waits" not in verdicts(case)["steady"].text, "each inference waits, and each for another time"
     case = regress_cases.case(history, waiting(1, 20, 2500), waiting(2, 20, 2500))
     assert verdicts(case)["steady"].verdict == PASS
 

@@ -297,6 +297,39 @@ def test_a_limit_that_is_exceeded_fails_on_a_busy_machine_too_and_says_that_it_w
     bench_figures.fail_if_wrong(of(tmp_path, *rows, limit=1.5))
 
 
+def test_a_wait_in_every_inference_exceeds_a_limit_and_is_no_busy_machine(measured, tmp_path):
+    waiting = row("waits", 2.0, processor=1.0)
+    waiting.runners["quadra"].steady[2]["processor"] = waiting.runners["quadra"].us()
+    waiting.runners["quadra"].steady[1]["wait"] = waiting.runners["quadra"].us() / 2
+    result = of(tmp_path, waiting, row("quiet", 1.0), limit=1.3)
+    assert "every inference waits " in waiting.headline(XNNPACK).doubt and "busy" not in waiting.headline(XNNPACK).doubt
+    with pytest.raises(JudgementFailed) as caught:
+        bench_figures.fail_if_wrong(result)
+    said = (
+        "OpenCL takes 1.41 of the wall-clock time of XNNPACK, over 1.3; waits: every inference waits 1.00 ms or longer"
+    )
+    assert said in str(caught.value)
+    assert "`./inv profile` shows where time goes" in str(caught.value)
+    assert result.mean("opencl", XNNPACK).verdict == "exceeded" and result.doubtful == []
+    text, page = table(result), html.unescape(bench_page.write(result).read_text())
+    for one in (text, page):
+        assert "waits on OpenCL: every inference waits 1.00 ms or longer" in one and "inferences wait" in one
+        assert "the machine was busy" not in one
+    assert of(tmp_path, waiting, row("quiet", 1.0), limit=1.5).mean("opencl", XNNPACK).verdict == "not reliable"
+
+
+def test_a_wait_is_found_in_the_samples_of_a_run(measured):
+    class Waiting(Place):
+        def _timings(self, keys, threads):
+            found = super()._timings(keys, threads)
+            computed = {key: [one] * 5 for key, (one, *_) in found["samples_us"].items()}
+            walls = {key: [us + 60 * (key == "quadra") for us in one] for key, one in computed.items()}
+            return {**found, "samples_us": walls, "cpu_us": computed}
+
+    (found, *_) = measured(Waiting(), names=("a",), backend="opencl", beside="xnnpack").rows
+    assert found.runner("quadra").steady[1].get("wait") == (60 if found.clock == "processor" else None)
+
+
 def test_without_a_limit_no_time_has_a_verdict(tmp_path):
     result = of(tmp_path, row("a", 9.0), row("a", 9.0, "gles"))
     text, page = table(result).partition("page  ")[0], bench_page.write(result).read_text()

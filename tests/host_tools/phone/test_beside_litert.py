@@ -114,7 +114,9 @@ def test_a_file_that_is_not_quadras_stays(device, made, tmp_path, capsys, name):
     assert "already" in inv(capsys, "uninstall")[1] and contents(device, tmp_path) == before
 
 
-def test_where_there_is_no_litert_nothing_is_put(device, made, capsys):
+def test_where_there_is_no_litert_nothing_is_built_or_put(device, monkeypatch, capsys):
+    for name in ("android", "android_accelerator"):
+        monkeypatch.setattr(artifacts, name, lambda abi: pytest.fail("a build takes minutes"))
     status, said = inv(capsys, "install", "--folder=/data/local/tmp/elsewhere")
     assert status == DeviceRefused.exit_code and "`litert run MODEL --android --gpu`; or name its folder" in said
     assert device.stat("/data/local/tmp/elsewhere") is None

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from host_tools.record import headline, schema
+from host_tools.record import headline, schema, times
 from host_tools.record.headline import Ratios, Samples
 
 
@@ -89,3 +89,52 @@ def test_a_very_short_inference_is_no_sign_of_a_busy_machine():
     found = headline.decide(True, 1, headline.ratios_of(ours, theirs))
     assert not found.reliable and "an inference of 2 us is too short for the clocks" in found.doubt
     assert "busy" not in found.doubt
+
+
+def waiting(us, but=None, busy=0.0):
+    """Timings of ten inferences that compute 4 ms each and wait `us` besides; XNNPACK's compute 2 ms. but: one that does not
+    wait. busy: the share of the time that other work takes from both."""
+    cpu = [4000 + index for index in range(10)]
+    wall = [one * (1 + busy) + us for one in cpu]
+    if but is not None:
+        wall[but] = cpu[but]
+    theirs = [2000 + index for index in range(10)]
+    return schema.Timings(
+        threads=1,
+        init_us={},
+        samples_us={"quadra": wall, "xnnpack": [one * (1 + busy) for one in theirs]},
+        cpu_us={"quadra": cpu, "xnnpack": theirs},
+    )
+
+
+def report(backend="opencl", name="basic-skylake", vendor="cpu"):
+    return schema.of(
+        schema.Verdicts, {"backend": backend, "device": {"name": name, "vendor": vendor}, "nodes": [], "partitions": []}
+    )
+
+
+def test_a_wait_in_every_inference_is_no_busy_machine():
+    found = times.ratio(waiting(2500), report())
+    assert not found.reliable and found.doubt.startswith("every inference waits 2.50 ms or longer without computing: ")
+    assert "busy" not in found.doubt
+    assert "the machine was busy" in times.ratio(waiting(2500, but=7), report()).doubt
+    assert times.ratio(waiting(60), report()).reliable
+
+
+def test_how_long_every_inference_waits():
+    assert times.wait_us(waiting(2500), report()) == 2500
+    assert times.wait_us(waiting(2500, but=7), report()) == 0
+    assert times.wait_us(waiting(0, busy=1.0), report()) == 0, "XNNPACK's inferences are longer by the same share"
+    assert times.wait_us(waiting(2500), report(name="Adreno 740", vendor="qualcomm")) == 0, "it waits for the GPU"
+    overloaded = waiting(2500)
+    walls = overloaded.samples_us["quadra"]
+    overloaded.samples_us["quadra"] = [wall + 300 * index for index, wall in enumerate(walls)]
+    assert times.wait_us(overloaded, report()) == 0, (
+        "each waits, and each for another time: for processors, not for one thing"
+    )
+    disturbed = waiting(2500)
+    disturbed.samples_us["quadra"][:4] = [wall + 30000 for wall in disturbed.samples_us["quadra"][:4]]
+    assert times.wait_us(disturbed, report()) == 2500
+    few = waiting(2500)
+    few.cpu_us["quadra"], few.samples_us["quadra"] = few.cpu_us["quadra"][:4], few.samples_us["quadra"][:4]
+    assert times.wait_us(few, report()) == 0, "too few to tell"

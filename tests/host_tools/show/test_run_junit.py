@@ -86,3 +86,26 @@ def test_a_run_without_times_has_no_time_to_keep(tmp_path):
     made = judged.judge(run_folders.make(tmp_path, timings=untimed))
     with pytest.raises(JudgementFailed, match="was not timed"):
         Limits(ms=1e9).check(made)
+
+
+def test_a_time_limit_counts_what_every_inference_waits(tmp_path):
+    cpu = [4000] * 10
+    device = {"name": "basic-skylake", "vendor": "cpu"}
+    report = {**run_folders.REPORT, "device": {**run_folders.REPORT["device"], **device}}
+
+    def made(waits, name):
+        wall = [us + wait for us, wait in zip(cpu, waits)]
+        samples = {"samples_us": {"quadra": wall, "xnnpack": cpu}, "cpu_us": {"quadra": cpu, "xnnpack": cpu}}
+        timings = {**run_folders.TIMINGS, **samples}
+        return judged.judge(run_folders.make(tmp_path, name=name, timings=timings, report=report))
+
+    every = made([2500] * 10, "every")
+    reason = (
+        r"an inference takes 4.00 ms \(processor time, median of 10\), and every inference waits 2.50 ms or longer without"
+        " computing, together more than 5 ms"
+    )
+    with pytest.raises(JudgementFailed, match=reason):
+        Limits(ms=5).check(every)
+    Limits(ms=6.5).check(every)
+    Limits(ms=5).check(made([0] + [2500] * 9, "busy"))
+    assert cases([Ended("host", every)], Limits(ms=5))[0]["time"][0] == "failure"
