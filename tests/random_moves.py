@@ -179,6 +179,64 @@ def _squeeze(b, x):
     return b.move("SQUEEZE", [x], shape, "SqueezeOptions", SqueezeDims=named)
 
 
+def _in_order(b, x, order):
+    return b.op("TRANSPOSE", [x, i32(order)], [x.shape[i] for i in order], dtype=x.dtype)
+
+
+def _merged(b, y):
+    """Two axes side by side become one."""
+    at = b.draw(st.integers(0, len(y.shape) - 2))
+    return (*y.shape[:at], y.shape[at] * y.shape[at + 1], *y.shape[at + 2 :])
+
+
+def _parted(b, y):
+    """One axis becomes two."""
+    at = _axis(b, y) % len(y.shape)
+    part = b.draw(st.sampled_from([n for n in range(1, y.shape[at] + 1) if y.shape[at] % n == 0]))
+    return (*y.shape[:at], part, y.shape[at] // part, *y.shape[at + 1 :])
+
+
+def _between(b, x, y, order):
+    """One of what stands between a model's transposes, of y; x lies as before the first of them, by `order`."""
+    step = b.draw(st.sampled_from(["unary", "number", "const", "other", "mean", "concat", "cumsum", "shape", "order"]))
+    if step == "unary":
+        return b.elementwise(b.draw(st.sampled_from(["TANH", "RELU", "ABS"])), y)
+    if step == "number":
+        return b.elementwise("MUL", y, np.float32(0.5), kind="MulOptions")
+    if step == "const":
+        first = b.draw(st.integers(0, len(y.shape) - 1))
+        shape = [b.draw(st.sampled_from([n, 1])) for n in y.shape[first:]]
+        return b.elementwise("ADD", y, b.const(tuple(shape)), kind="AddOptions")
+    if step == "other" and [x.shape[i] for i in order] == list(y.shape):
+        return b.elementwise("ADD", _in_order(b, b.input(x.shape), order), y, kind="AddOptions")
+    if step == "mean":
+        axes, shape = _axes(b, y), list(y.shape)
+        for axis in axes:
+            shape[axis] = 1
+        mean = b.op("MEAN", [y, i32(axes)], shape, "ReducerOptions", KeepDims=True)
+        return b.elementwise("MUL", y, mean, kind="MulOptions")
+    if step == "concat" and prod(y.shape) < 500:
+        axis = _axis(b, y)
+        shape = shapes.concatenation([y.shape, y.shape], axis)
+        return b.op("CONCATENATION", [y, b.elementwise("ABS", y)], shape, "ConcatenationOptions", Axis=axis)
+    if step == "cumsum" and prod(y.shape) < 500:
+        return b.op("CUMSUM", [y, i32(_axis(b, y))], y.shape, "CumsumOptions", Exclusive=False, Reverse=False)
+    if step == "shape" and 1 < len(y.shape) < 5:
+        shape = (_merged if b.draw(st.booleans()) else _parted)(b, y)
+        return b.op("RESHAPE", [y, i32(shape)], shape, "ReshapeOptions")
+    return _in_order(b, y, b.draw(st.permutations(range(len(y.shape))))) if step == "order" else y
+
+
+@kind("order", "TRANSPOSE", ranks=(2, 4))
+def _between_transposes(b, x):
+    order = b.draw(st.permutations(range(len(x.shape))))
+    y = _in_order(b, x, order)
+    for _ in range(b.draw(st.integers(1, 5))):
+        y = _between(b, x, y, order)
+    back = np.argsort(order).tolist() if len(y.shape) == len(order) else []
+    return _in_order(b, y, back or b.draw(st.permutations(range(len(y.shape)))))
+
+
 @moves("order", "TRANSPOSE", ranks=(1, 6))
 def _transpose(b, x):
     order = b.draw(st.permutations(range(len(x.shape))))

@@ -31,26 +31,39 @@ Status InferShape(Graph* graph, const Node& node) {
   return SameShape(graph, node);
 }
 
-// A sweep over a work-item's part of the numbers; what lies beyond a group's lanes is 0.
+// A sweep over a work-item's part of the numbers; what lies beyond a group's lanes is 0. A pixel's
+// place follows from the last one's: GPUs divide slowly.
 constexpr const char* kSweep = QUADRA_TEXT(R"(
 for (int k = 0; k < slices; ++k) {
-ivec4 of = (ivec4(k * 4) + ivec4(0, 1, 2, 3)) / ivec4(size);
+$if(mixed) ivec4 of = (ivec4(k * 4) + ivec4(0, 1, 2, 3)) / ivec4(size);
+$if(flat)
+int px = $begin % src_w;
+int py = $begin / src_w;
+$end
 for (int p = $begin; p < pixels; p += $step) {
-int px = p % src_w;
 $if(planes)
+int px = p % src_w;
 int at = first + k + p / src_w / src_h * src_s;
 int py = p / src_w % src_h;
 $end
-$if(!planes)
-int at = first + k;
-int py = top + p / src_w;
+$if(rows)
+int px = p;
+int py = top;
 $end
+$if(!planes) int at = first + k;
 sum4_t v = read_src(px, py, at);
 $for(j, groups)
 sum4_t v$j = v - center$j;
+$if(mixed)
 $for(l, 4) if (of.${l:x,y,z,w} != $j) { v$j.${l:x,y,z,w} = 0.0f; }
 $end
+$end
 $use
+$if(flat)
+px += step_w;
+py += step_h;
+if (px >= src_w) { px -= src_w; py += 1; }
+$end
 }
 }
 )");
@@ -82,7 +95,6 @@ int first = region / src_h * src_s + chunk * chunk_s;
 int pixels = src_w;
 $end
 $if(!rows)
-int top = 0;
 int first = region * $depth * src_s + chunk * chunk_s;
 int pixels = src_w * src_h * $depth;
 $end
@@ -103,7 +115,8 @@ $for(j, groups) sum_t scale$j = 1.0f / sqrt(sum$j + epsilon);
 $write
 )");
 
-std::string Body(int items, int axes, int groups) {
+// `mixed`: slices have lanes of several groups, or of none.
+std::string Body(int items, int axes, int groups, bool mixed) {
   const bool shared = items > 1;
   Text sum(kSweep), square(kSweep), write(kSweep), body(kBody);
   sum.Set("use", QUADRA_TEXT("$for(j, groups) sum$j += v$j.x + v$j.y + v$j.z + v$j.w;\n"));
@@ -112,7 +125,8 @@ std::string Body(int items, int axes, int groups) {
                                "write_dst(v, px, py, at);\n"));
   for (Text* text : {&sum, &square, &write, &body}) {
     text->Set("groups", groups).Set("shared", shared);
-    text->Set("rows", axes == 2).Set("planes", axes == 4);
+    text->Set("rows", axes == 2).Set("planes", axes == 4).Set("flat", axes == 3);
+    text->Set("mixed", mixed);
     text->Set("begin", shared ? "LOCAL_X" : "0").Set("step", items);
   }
   body.Set("sum", sum.str()).Set("square", square.str()).Set("write", write.str());
@@ -139,7 +153,11 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("chunk_s", chunk);
   if (axes == 4) desc.Int("depth", depth);
   desc.trips = 3 * int64_t{chunk} * CeilDiv(pixels, items) + int64_t{2} * groups * items;
-  const std::string body = Body(items, axes, groups);
+  if (axes == 3) {
+    desc.Int("step_w", items % shape.w);
+    desc.Int("step_h", items / shape.w);
+  }
+  const std::string body = Body(items, axes, groups, size % 4 != 0);
   if (items > 1) {
     desc.shared.push_back({"part", "sum_t", items});
     desc.body = body;

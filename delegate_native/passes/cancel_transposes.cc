@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/base/lean/sorted.h"
 #include "delegate_native/passes/passes.h"
 #include "delegate_native/passes/rewrite.h"
 #include "delegate_native/passes/transposes.h"
@@ -111,7 +112,7 @@ class Regions {
     if (node->op == "mean" || node->op == "reduce") {
       std::vector<int> axes = node->attributes.Ints("axes");
       for (int& axis : axes) axis = moved(axis);
-      std::sort(axes.begin(), axes.end());
+      SortOnce(&axes);
       node->attributes.SetInts("axes", std::move(axes));
     } else {
       node->attributes.SetInt("axis", moved(node->attributes.Int("axis")));

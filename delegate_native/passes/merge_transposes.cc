@@ -57,46 +57,54 @@ struct Moves {
   Order order;             // the result's axis i is axis order[i] of these
 };
 
+// How many of the places are before this one.
+int RankOf(const std::vector<int>& places, int place) {
+  int rank = 0;
+  for (int other : places) rank += other < place;
+  return rank;
+}
+
 // `before` is what the first transpose makes, `after` what the reshape makes of it.
 bool FindMoves(const Value& before, const Order& first, const Value& after, const Order& second,
                Moves* moves) {
-  struct Part {
-    int size, in_x, in_result;
-  };
-  std::vector<Part> parts;  // the factors of axes that both shapes have
+  // Of the factors of axes that both shapes have: how large, and where in x and in the result.
+  std::vector<int> sizes, in_x, in_result;
   const Order to_result = Inverted(second);
   int a = -1, b = -1, left_a = 1, left_b = 1;
   for (;;) {
     while (left_a == 1 && ++a < before.rank) left_a = SizeOf(before, a);
     while (left_b == 1 && ++b < after.rank) left_b = SizeOf(after, b);
     if (left_a == 1 || left_b == 1) break;
-    const int size = std::min(left_a, left_b);
+    const int size = std::min(left_a, left_b), at = static_cast<int>(sizes.size());
     if (left_a % size != 0 || left_b % size != 0) return false;
-    const int at = static_cast<int>(parts.size());
-    parts.push_back({size, first[static_cast<size_t>(a)] * 64 + at,
-                     to_result[static_cast<size_t>(b)] * 64 + at});
+    sizes.push_back(size);
+    in_x.push_back(first[static_cast<size_t>(a)] * 64 + at);
+    in_result.push_back(to_result[static_cast<size_t>(b)] * 64 + at);
     left_a /= size;
     left_b /= size;
   }
-  std::sort(parts.begin(), parts.end(),
-            [](const Part& one, const Part& other) { return one.in_x < other.in_x; });
-  for (size_t i = 0; i < parts.size(); ++i) parts[i].in_x = static_cast<int>(i);
-  std::sort(parts.begin(), parts.end(),
-            [](const Part& one, const Part& other) { return one.in_result < other.in_result; });
+  const size_t count = sizes.size();
+  std::vector<size_t> factors(count);  // in the order of the result
+  for (size_t i = 0; i < count; ++i) {
+    factors[static_cast<size_t>(RankOf(in_result, in_result[i]))] = i;
+  }
   // Those that follow each other in x and in the result are one axis.
-  std::vector<Part> axes;
+  std::vector<int> axes, places;  // their sizes, and the first ones' places in x
   int last = -2;
-  for (const Part& part : parts) {
-    if (part.in_x == last + 1) axes.back().size *= part.size;
-    else axes.push_back(part);
-    last = part.in_x;
+  for (size_t factor : factors) {
+    const int place = RankOf(in_x, in_x[factor]);
+    if (place == last + 1) {
+      axes.back() *= sizes[factor];
+    } else {
+      axes.push_back(sizes[factor]);
+      places.push_back(place);
+    }
+    last = place;
   }
   moves->sizes.resize(axes.size());
-  for (const Part& axis : axes) {
-    int place = 0;
-    for (const Part& other : axes) place += other.in_x < axis.in_x;
-    moves->sizes[static_cast<size_t>(place)] = axis.size;
-    moves->order.push_back(place);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    moves->order.push_back(RankOf(places, places[i]));
+    moves->sizes[static_cast<size_t>(moves->order.back())] = axes[i];
   }
   return true;
 }
