@@ -36,7 +36,7 @@ API = settings.ROOT / "quadra_tools"  # what programs import; all of it is in th
 # Of host_tools: what builds, tests and checks the sources stays in a clone.
 LEFT_OUT = (
     *("android_on_host/pretended_opencl", "android_on_host/pretended_vulkan"),
-    *("build", "dev", "record/schema_page.py"),
+    *("build", "dev", "record/json_schema.py"),
     *(
         "places/stock_kernels.py",
         "places/ml_drift_kernels.py",

@@ -382,7 +382,7 @@ def problem(ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> str:
 
 
 def _problem(found: OutputError) -> str:
-    counts = (("NAN", found.nan, found.cpu_nan), ("INF", found.inf, found.cpu_inf))
+    counts = (("NaN", found.nan, found.cpu_nan), ("inf", found.inf, found.cpu_inf))
     strange = [f"{ours} {word}" for word, ours, cpu in counts if ours > cpu]
     if strange:
         return "has " + " and ".join(strange) + " where the CPU has numbers"

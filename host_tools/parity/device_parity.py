@@ -73,7 +73,7 @@ def _measured(
             session.mend(maker)
         log.finish()
     except QuadraError as error:
-        log.add(_next(log, "interruption"), at=session.at, error=type(error).__name__)
+        log.add(_next(log, "interruption"), at=session.at, error=error.came_back.partition("\n")[0])
         raise _told(error, session, device) from error
     finally:
         runner = session.runner
@@ -123,7 +123,7 @@ def _found(session: Session) -> Found:
     found.rows, found.measured, found.tried = session.rows(), session.measured(), session.tried()
     found.absent, found.cost, found.quick = session.absent, {"cases": len(found.rows), **cost}, asked["quick"]
     found.left_out, found.finished = asked["left_out"], log.finished()
-    found.interruptions = [f"{line['error']}, at {line['at']}" for _, line in log.of("interruption")]
+    found.interruptions = [f"at {line['at']}: {line['error']}" for _, line in log.of("interruption")]
     found.time = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
     return found
 

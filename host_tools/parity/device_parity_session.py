@@ -11,6 +11,7 @@ from typing import Any
 
 from host_tools.base import child_process, installed, settings
 from host_tools.base.errors import Misuse
+from host_tools.base.units import counted
 from host_tools.judge import judged_cases as judged
 from host_tools.judge.judged_cases import DIED, REFUSED, RIGHT, Measured, Row, Tried
 from host_tools.parity.device_parity_log import Log, key
@@ -253,7 +254,7 @@ def _index(cases: CaseSet) -> dict[tuple[str, str], int]:
 
 def _label(cases: CaseSet, index: int) -> str:
     parts = cases.cases[index].parts
-    return parts[0].id + (f" and {len(parts) - 1} others" if len(parts) > 1 else "")
+    return parts[0].id + (f" and {counted(len(parts) - 1, 'other')}" if len(parts) > 1 else "")
 
 
 def _judged(cases: CaseSet, index: int, column: Column, one: Result, may_use_cpu: bool) -> list[Row]:

@@ -2,8 +2,7 @@
 
 They are written in three languages: by Python here, by the app's Java, by the delegate and the runner in C++; tests hold
 what each of them writes against these types. A device's files come from outside, so sizes and ranges are part of a
-type. schema_page.py makes docs/schema/run_folder.json and the tables of docs/run_folder.md from them. Readers ignore fields that
-they do not know.
+type. json_schema.py makes docs/schema/run_folder.json from them. Readers ignore fields that they do not know.
 
 The types are in files by what they describe; all have their names here, too.
 """

@@ -43,6 +43,7 @@ TRACE, MEMORY_MAP = "trace.pftrace", "memory.html"  # linked where they are in t
 TEMPLATES = Path(__file__).with_name("templates")
 _LOG_LINES, _LOG_BYTES = 40, 1 << 18
 _PICTURE_BYTES = 1 << 26
+_WORD = 28  # letters of a name's part that stay in one line
 _STEPS = (
     ("load_delegate_us", "load"),
     ("interpreter_us", "build"),
@@ -98,8 +99,10 @@ def _with_code(text: str) -> Markup:
 
 
 def _breakable(name: str) -> Markup:
-    """A name, which may go on in a new line after its dashes, dots and slashes, as a text does between words."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_/.:-])(?=\w)", str(name)))
+    """A name, which may go on in a new line after its dashes, dots and slashes, as a text does between words; and within a
+    part that is longer than words are, so that one name does not push all else out of a table."""
+    parts = re.split(r"(?<=[_/.:;-])(?=\w)", str(name))
+    return Markup("<wbr>").join(piece for part in parts for piece in re.findall(rf".{{1,{_WORD}}}", part, re.DOTALL))
 
 
 def content(judged: Judged) -> dict[str, Any]:

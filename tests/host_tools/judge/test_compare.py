@@ -86,7 +86,7 @@ def test_a_limit_counts_the_steps_of_a_quantised_output_and_labels(tmp_path):
             assert compared(folder, other, numbers, scale=scale, max_error=factor * share).ok is right, (scale, factor)
 
 
-@pytest.mark.parametrize(("bad", "word"), [(np.nan, "1 NAN"), (np.inf, "1 INF"), (-np.inf, "1 INF")])
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "1 NaN"), (np.inf, "1 inf"), (-np.inf, "1 inf")])
 def test_strange_numbers_are_wrong_and_counted(tmp_path, bad, word):
     ours = RIGHT.copy()
     ours[0, 1, 2, 3] = bad

@@ -230,7 +230,7 @@ def test_a_node_that_the_cpu_got_is_named_with_its_reason():
 
 
 def test_one_launch_that_differs_from_the_others_counts():
-    wrong = facts(outputs={"ok": False, "problem": "has 1 NAN where the CPU has numbers"})
+    wrong = facts(outputs={"ok": False, "problem": "has 1 NaN where the CPU has numbers"})
     found = exact.judge("error", facts(), [facts(), wrong, facts()])
     assert found.verdict == REGRESSED and found.text.endswith("(in 1 of 3 launches)")
 

@@ -132,9 +132,7 @@ def test_a_lost_device_is_told_with_the_case_and_the_next_call_goes_on(phone, me
         if text.startswith("1 of 2 runs"):
             phone.reboot(0.0)
 
-    with pytest.raises(
-        DeviceLost, match=r"it was at relu|it was at softmax.* and 1 others on opencl/f32/buffer"
-    ) as met:
+    with pytest.raises(DeviceLost, match=r"it was at relu|it was at softmax.* and 1 other on opencl/f32/buffer") as met:
         measured(show=show)
     assert "kept until then: 1 run" in str(met.value) and met.value.kept
     assert "not finished" in (met.value.kept / device_parity_page.FILE).read_text()
@@ -142,7 +140,7 @@ def test_a_lost_device_is_told_with_the_case_and_the_next_call_goes_on(phone, me
     found, folder = measured(show=shown.append)
     assert folder == met.value.kept and judged.counts(found.rows)["right"] == 3
     assert [text for text in shown if " runs, " in text] == [f"1 of 1 runs, 0 cases not right; {COLUMN}"]
-    assert re.search("Device(Lost|Rebooted), at (relu|softmax)", (folder / device_parity_page.FILE).read_text())
+    assert re.search("Broken off: at (relu|softmax)", (folder / device_parity_page.FILE).read_text())
     assert found.finished and measured()[1] != folder
 
 
@@ -246,3 +244,20 @@ def test_an_op_that_there_is_not_is_named_before_anything_is_built(monkeypatch):
     monkeypatch.setattr(device_parity.cases_on_device, "parts", lambda *given: pytest.fail("it was built"))
     with pytest.raises(Misuse, match="no such op: NONSENSE"):
         device_parity.measure(None, None, ["NONSENSE"], True, True, lambda words: None)
+
+
+def test_the_page_says_why_there_is_nothing_once_for_each_api_and_sets_a_log_line_by_line():
+    reason = "cannot load libOpenCL.so"
+    found = judged.Found(
+        {"model": "M"}, {"opencl": {"absent": reason, "target": {}}}, {"sha256": "ab" * 32, "bytes": 9}
+    )
+    found.absent = {name: reason for name, column in COLUMNS.items() if column.backend == "opencl"}
+    found.cost = {"seconds": 1, "runs": 0, "processes": 1, "programs": 0, "pushed_bytes": 0, "pulled_bytes": 0}
+    page = device_parity_page.render(judged.document(found))
+    assert page.count(reason) == 1 and "no case ran" in page and "0 of 0" not in page and "1 process;" in page
+    assert "slowest" not in page and "0 ops" not in page and "libquadra.so, 9" in page
+    found.rows = [judged.Row("add 1", "vector", "ADD", COLUMN, judged.DIED, "0:1: error: a\n0:2: error: b")]
+    found.left_out, found.interruptions = ["models: `run` judges them"], ["at add 1: the connection broke"]
+    page = device_parity_page.render(judged.document(found))
+    assert re.search(r'<td class="text lines">.*died.*0:1: error: a\n0:2: error: b</td>', page)
+    assert "<code>run</code> judges them." in page and "Broken off: at add 1: the connection broke." in page

@@ -8,35 +8,40 @@ import msgspec
 import numpy as np
 import pytest
 
+from host_tools.base import settings
 from host_tools.base.errors import Misuse
 from host_tools.dev.fuzz import good_folder
-from host_tools.record import reading, run_folder, schema, schema_page, spec as specs
+from host_tools.record import json_schema, reading, run_folder, schema, spec as specs
 from tests.host_tools import run_folders
 from tests.host_tools.record import schema_check
 
-PAGE = schema_page.PAGE.read_text(encoding="utf-8")
+PAGE = (settings.ROOT / "docs" / "run_folder.md").read_text(encoding="utf-8")
 
 
-def test_the_page_has_its_tables_as_the_schema_has_them():
-    assert {"status.json", "verdicts.json", "timings.json", "run --json"} <= {*schema_page.named(PAGE)}
-    assert schema_page.written(PAGE) == PAGE, "run: python -m host_tools.record.schema_page"
+def test_the_fields_that_the_page_names_of_the_most_read_files_are_theirs():
+    parts = json.loads(json_schema.SCHEMA.read_text(encoding="utf-8"))["$defs"]
+    fields = {field for part in parts.values() for field in part["properties"]}
+    for heading in ("`status.json`", "`verdicts.json`", "`timings.json`", "`inv run --json`"):
+        section = PAGE.split(f"### {heading}")[1].split("\n#")[0]
+        paths = re.findall(r"^- ((?:`[^`]+`(?:, )?)+)", section, re.MULTILINE)
+        named = [word for path in paths for word in re.findall(r"[a-z_]+", path)]
+        assert named and {*named} <= fields, heading
 
 
 def test_the_json_schema_has_every_file_and_its_references_lead_somewhere():
-    text = schema_page.SCHEMA.read_text(encoding="utf-8")
-    assert text == schema_page.json_schema(), "run: python -m host_tools.record.schema_page"
+    text = json_schema.SCHEMA.read_text(encoding="utf-8")
+    assert text == json_schema.made(), "run: python -m host_tools.record.json_schema"
     parts = json.loads(text)["$defs"]
-    assert {*schema_page.types()} < {*parts}
+    assert {*json_schema.types()} < {*parts}
     assert {*re.findall(r'"\$ref": "#/\$defs/([^"]+)"', text)} < {*parts}
     failure = parts["run --json"]["properties"]["error"]["anyOf"]
     assert {"$ref": "#/$defs/Failure"} in failure and "tried" in parts["Failure"]["required"]
 
 
-def test_a_table_tells_every_field():
-    for file, kind in schema_page.types().items():
-        table = schema_page.table(file)
-        fields = [field.encode_name for field in msgspec.structs.fields(kind) if field.name != "schema_version"]
-        assert all(f"`{field}`" in table for field in fields), file
+def test_the_json_schema_tells_every_field():
+    parts = json.loads(json_schema.SCHEMA.read_text(encoding="utf-8"))["$defs"]
+    for file, kind in json_schema.types().items():
+        assert {*parts[file]["properties"]} == {field.encode_name for field in msgspec.structs.fields(kind)}, file
 
 
 @pytest.mark.parametrize("name", sorted(good_folder.FILES))

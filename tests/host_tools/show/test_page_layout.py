@@ -44,6 +44,22 @@ def test_names_may_go_on_after_their_dashes_and_slashes():
     show = report.environment().from_string("{{ name | breakable }}").render
     assert show(name="a_b/c-d.e") == "a_<wbr>b/<wbr>c-<wbr>d.<wbr>e"
     assert show(name="<b>/x") == "&lt;b&gt;/<wbr>x" and show(name="CONV") == "CONV"
+    assert show(name="DEPTHWISE_CONV_2D_OF_28_LETTER") == "DEPTHWISE_<wbr>CONV_<wbr>2D_<wbr>OF_<wbr>28_<wbr>LETTER"
+    parts = show(name="a" * 60 + ";b").split("<wbr>")
+    assert parts == ["a" * 28, "a" * 28, "aaaa;", "b"], "a name without an end would push all else out of its table"
+
+
+def test_names_in_sentences_do_not_widen_the_page_and_reasons_stand_below_their_op_on_a_phone(tmp_path):
+    assert "anywhere" in rules("p")
+    name = "n" * 200
+    folder = run_folders.make(tmp_path, [np.full((1, 4), np.nan, np.float32)], [np.zeros((1, 4), np.float32)])
+    for file in ("tensors.json", "verdicts.json"):
+        text = (folder.path / file).read_text().replace("output0", name)
+        (folder.path / file).write_text(text)
+    html = report.render(judged.judge(folder))
+    shown = re.sub("<title>.*?</title>|<p\\b.*?</p>", "", html, flags=re.DOTALL)
+    assert "has 4 NaN where" in html and name not in shown
+    assert re.search('<table class="stacked">\\s*<tr><th>op</th>', html)
 
 
 def test_commands_in_sentences_are_set_as_code():
