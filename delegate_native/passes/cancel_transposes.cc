@@ -1,7 +1,7 @@
 // Nodes between transposes compute on the other order of axes, where that takes fewer numbers
 // through transposes: x and what is added to it need none if both are transposed before and their
-// sum after. Elementwise nodes do, and those that have an axis by its number; such nodes that values
-// connect change together.
+// sum after. Elementwise nodes do, and those that have an axis by its number; such nodes that
+// values connect change together.
 #include <algorithm>
 #include <utility>
 
@@ -23,9 +23,9 @@ bool Has(const std::vector<int>& list, int i) {
 // Nodes of one rank that values connect, and the transposes and values around them.
 struct Region {
   int rank = 0;
-  std::vector<int> nodes;   // in no order
-  std::vector<int> before;  // transposes whose results they read
-  std::vector<int> after;   // transposes of their results, or of those of `before`
+  std::vector<int> nodes;       // in no order
+  std::vector<int> before;      // transposes whose results they read
+  std::vector<int> after;       // transposes of their results, or of those of `before`
   std::vector<ValueId> others;  // computed values that they read besides
 };
 
@@ -79,15 +79,16 @@ class Regions {
   ValueId ResultOf(int i) const { return At(i).outputs[0]; }
   const std::vector<int>& ReadersOf(ValueId id) const { return readers_[static_cast<size_t>(id)]; }
   // Numbers of the shape, with the lanes of its slices that have none.
-  static int64_t Lanes(const Shape& shape) { return shape.elements() / shape.c * shape.slices() * 4; }
+  static int64_t Lanes(const Shape& shape) {
+    return shape.elements() / shape.c * shape.slices() * 4;
+  }
   int64_t CostOfMoving(ValueId id) const { return kDispatch + Lanes(graph_.shape(id)); }
 
   // Whether node `i` computes the same of transposed values, all of one rank.
   bool CanMove(int i) const {
     const Node& node = At(i);
     if (!node.fused.empty() || node.outputs.size() != 1 ||
-        graph_.value(ResultOf(i)).rank != region_.rank ||
-        !(OpOf(node).formula || HasAxes(node))) {
+        graph_.value(ResultOf(i)).rank != region_.rank || !(OpOf(node).formula || HasAxes(node))) {
       return false;
     }
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
@@ -106,9 +107,7 @@ class Regions {
   // Axis i of a value is axis order[i] of what lies in its place.
   void MoveAxes(const Order& order, Node* node) const {
     const int first = 4 - region_.rank;
-    const auto moved = [&](int axis) {
-      return first + order[static_cast<size_t>(axis - first)];
-    };
+    const auto moved = [&](int axis) { return first + order[static_cast<size_t>(axis - first)]; };
     if (node->op == "mean" || node->op == "reduce") {
       std::vector<int> axes = node->attributes.Ints("axes");
       for (int& axis : axes) axis = moved(axis);

@@ -14,8 +14,8 @@ namespace quadra {
 namespace {
 
 struct GroupNorm {
-  ValueId src = -1, rows = -1;          // x, and g
-  ValueId factor = -1, term = -1;       // of channels; -1: there is none
+  ValueId src = -1, rows = -1;     // x, and g
+  ValueId factor = -1, term = -1;  // of channels; -1: there is none
   float epsilon = 0.0f;
 };
 
@@ -72,16 +72,15 @@ class Search {
     if (!add || !makers_.IsNumber(add->inputs[1], &found.epsilon)) return false;
     const Node* square = makers_.Of(SourceOfMean(add->inputs[0]));
     if (!square || found.epsilon < 0.0f) return false;
-    const bool is_square = square->op == "square" ||
-                           (square->op == "mul" && square->inputs[0] == square->inputs[1]);
+    const bool is_square =
+        square->op == "square" || (square->op == "mul" && square->inputs[0] == square->inputs[1]);
     const Node* sub = is_square ? makers_.Of(square->inputs[0], "sub") : square;
     if (!is_square && square->op != "squared_difference") return false;
     if (!sub) return false;
     found.rows = sub->inputs[0];
     mean_ = Unshaped(sub->inputs[1]);
     root_ = id;
-    return SourceOfMean(mean_) == found.rows && IsOfGroups(sub->inputs[1]) &&
-           IsOfGroups(id);
+    return SourceOfMean(mean_) == found.rows && IsOfGroups(sub->inputs[1]) && IsOfGroups(id);
   }
   // The root, of each channel: times a factor perhaps.
   bool FindScale(ValueId id) {
@@ -224,8 +223,7 @@ int FuseGroupNorm(Graph* graph, const Fits& fits) {
     if (fits && !fits(*graph, nodes[1])) continue;
     for (Node& made : nodes) made.sources = whole.sources;
     graph->nodes.erase(graph->nodes.begin() + last);
-    graph->nodes.insert(graph->nodes.begin() + last,
-                        std::make_move_iterator(nodes.begin()),
+    graph->nodes.insert(graph->nodes.begin() + last, std::make_move_iterator(nodes.begin()),
                         std::make_move_iterator(nodes.end()));
     makers = Makers(*graph);
     ++changes;

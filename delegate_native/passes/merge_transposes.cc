@@ -213,7 +213,8 @@ class Merger {
         CountUses(graph_, reshape.inputs[0]) > 1) {
       return false;
     }
-    const Value &fine = graph_.value(step.inputs[operand]), &coarse = graph_.value(reshape.outputs[0]);
+    const Value &fine = graph_.value(step.inputs[operand]),
+                &coarse = graph_.value(reshape.outputs[0]);
     const Order& order = OrderOf(graph_.nodes[static_cast<size_t>(transpose)]);
     if (coarse.rank >= fine.rank || fine.shape != graph_.shape(step.outputs[0]) ||
         WholesIn(Inverted(order), coarse, fine).empty()) {
@@ -249,8 +250,8 @@ class Merger {
     const Node node = graph_.nodes[i], first = graph_.nodes[static_cast<size_t>(maker)];
     Moves moves;
     if (CountUses(graph_, reshape.outputs[0]) > 1 ||
-        !FindMoves(graph_.value(reshape.inputs[0]), OrderOf(first),
-                   graph_.value(node.inputs[0]), OrderOf(node), &moves)) {
+        !FindMoves(graph_.value(reshape.inputs[0]), OrderOf(first), graph_.value(node.inputs[0]),
+                   OrderOf(node), &moves)) {
       return false;
     }
     // The axes of the result: those that were found, and axes of 1, which come first before.
@@ -297,8 +298,8 @@ class Merger {
       graph_.values.pop_back();
       return false;
     }
-    Node before = reshapes_first ? ReshapeOf(graph_, from, between)
-                                 : TransposeOf(from, order, between);
+    Node before =
+        reshapes_first ? ReshapeOf(graph_, from, between) : TransposeOf(from, order, between);
     before.sources = first.sources;
     Replace(i, reshapes_first ? TransposeOf(between, order, to) : ReshapeOf(graph_, between, to));
     graph_.nodes.insert(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(i), std::move(before));

@@ -35,6 +35,7 @@ int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);
 int RemoveRedundantRounding(Graph* graph);
 int RemoveOutputReshape(Graph* graph);
+int RemovePixelReshapes(Graph* graph);
 int RemoveUnread(Graph* graph);
 int SplitConvOfConcat(Graph* graph);
 int SplitPixelDepthwise(Graph* graph);

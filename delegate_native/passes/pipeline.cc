@@ -32,6 +32,7 @@ const std::vector<Pass>& Pipeline() {
       {QUADRA_TEXT("merge_transposes"), Any<MergeTransposes>},
       {QUADRA_TEXT("cancel_transposes"), Any<CancelTransposes>},
       {QUADRA_TEXT("fuse_attention"), FuseAttention},  // whose rows came after channels
+      {QUADRA_TEXT("remove_pixel_reshapes"), Any<RemovePixelReshapes>},
       {QUADRA_TEXT("remove_output_reshape"), Any<RemoveOutputReshape>},
       {QUADRA_TEXT("fold_padding"), Any<FoldPadding>},
       {QUADRA_TEXT("split_pixel_depthwise"), Any<SplitPixelDepthwise>},

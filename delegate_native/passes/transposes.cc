@@ -70,9 +70,9 @@ Node ReshapeOf(const Graph& graph, ValueId source, ValueId result) {
   node.op = "reshape";
   node.inputs = {source};
   node.outputs = {result};
-  std::vector<int> sizes;
   const Value& value = graph.value(result);
-  for (int i = 0; i < value.rank; ++i) sizes.push_back(SizeOf(value, i));
+  std::vector<int> sizes(static_cast<size_t>(value.rank));
+  for (int i = 0; i < value.rank; ++i) sizes[static_cast<size_t>(i)] = SizeOf(value, i);
   node.attributes.SetInts("shape", std::move(sizes));
   return node;
 }

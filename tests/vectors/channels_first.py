@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.model_builder import Model, Value
 from tests.vectors.case import Case, Feed, constant
-from tests.vectors.fused import transpose
+from tests.vectors.fused import layer_norm, transpose
 
 _FACTOR, _TERM, _EPSILON = "channels_first/factor", "channels_first/term", np.float32(1e-5)
 
@@ -124,6 +124,19 @@ def _read_before(m: Model, x: Value) -> tuple[Value, Value]:
     return y, m.mul(transpose(m, y, 0, 2, 3, 1), _factor(x.shape[3]))
 
 
+def _norm_of_pixels(m: Model, x: Value) -> Value:
+    """LayerNorm of an image's channels and a product, of its pixels in a row."""
+    n, h, w, c = x.shape
+    y = m.mul(layer_norm(m, m.reshape(x, (n, h * w, c)), 1e-5), _factor(c))
+    return m.reshape(m.fully_connected(y, constant(_TERM, (5, c)), keep_num_dims=True), (n, h, w, 5))
+
+
+def _normed_pixels(x: np.ndarray) -> np.ndarray:
+    y = x.astype(np.float64) - x.mean(-1, keepdims=True, dtype=np.float64)
+    y = y / np.sqrt((y**2).mean(-1, keepdims=True) + 1e-5) * _factor(x.shape[-1])
+    return y @ constant(_TERM, (5, x.shape[-1])).T
+
+
 CASES = [
     _norm("group_norm", (1, 6, 5, 8), 2),
     _norm("group_norm_of_two_batches", (2, 4, 7, 12), 3),
@@ -145,6 +158,7 @@ CASES = [
         "channels_first", "one_axis", [(2, 1, 13, 6)], _one_axis, lambda x: np.tanh(x.astype(np.float64)) * _factor(6)
     ),
     Case("channels_first", "patches", [(2, 4, 3, 10)], _patches, lambda x: x.reshape(2, 12, 10) * _factor(10)),
+    Case("channels_first", "pixels_in_a_row", [(2, 4, 3, 11)], _norm_of_pixels, _normed_pixels),
     Case(
         "channels_first",
         "heads_with_one_transpose",
