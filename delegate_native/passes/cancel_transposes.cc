@@ -13,7 +13,7 @@
 namespace quadra {
 namespace {
 
-// What a dispatch costs, in numbers that are moved.
+// A dispatch costs as much as moving so many numbers.
 constexpr int64_t kDispatch = 4096;
 
 bool Has(const std::vector<int>& list, int i) {

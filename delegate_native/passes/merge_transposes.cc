@@ -67,7 +67,7 @@ int RankOf(const std::vector<int>& places, int place) {
 // `before` is what the first transpose makes, `after` what the reshape makes of it.
 bool FindMoves(const Value& before, const Order& first, const Value& after, const Order& second,
                Moves* moves) {
-  // Of the factors of axes that both shapes have: how large, and where in x and in the result.
+  // The factors of axes that both shapes have: how large they are, and where in x and the result.
   std::vector<int> sizes, in_x, in_result;
   const Order to_result = Inverted(second);
   int a = -1, b = -1, left_a = 1, left_b = 1;

@@ -1,4 +1,4 @@
-// What passes know of nodes that transpose.
+// Orders of axes, and nodes that bring values into them.
 #ifndef QUADRA_PASSES_TRANSPOSES_H_
 #define QUADRA_PASSES_TRANSPOSES_H_
 
