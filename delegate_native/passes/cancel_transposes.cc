@@ -295,8 +295,11 @@ class Regions {
 
   void Apply(const Order& order) {
     const Order back = Inverted(order);
+    moved_.clear();
+    instead_.clear();
     for (size_t i = 0; i < graph_.nodes.size(); ++i) ApplyTo(static_cast<int>(i), order, back);
     graph_.nodes = std::move(nodes_);
+    nodes_.clear();
     for (auto& tensor : graph_.tensors) tensor.second = Now(tensor.second);
   }
 
@@ -313,13 +316,20 @@ class Regions {
 
 }  // namespace
 
-int CancelTransposes(Graph* graph) {
+int CancelTransposes(Graph* graph, const Fits& fits) {
   int changes = 0;
   Regions regions(graph);
-  for (int i = 0; i < static_cast<int>(graph->nodes.size()); ++i) {
+  const Graph before = *graph;
+  for (int i = 0; i < static_cast<int>(graph->nodes.size()) && changes == 0; ++i) {
     if (!regions.Change(i)) continue;
-    ++changes;
-    break;  // the nodes are others
+    const auto is_possible = [&](const Node& node) {
+      return node.outputs[0] < static_cast<ValueId>(before.values.size()) || fits(*graph, node);
+    };
+    if (!fits || std::all_of(graph->nodes.begin(), graph->nodes.end(), is_possible)) {
+      ++changes;  // the nodes are others now
+    } else {
+      *graph = before;
+    }
   }
   if (changes > 0) {
     while (MergeTransposes(graph) > 0) continue;

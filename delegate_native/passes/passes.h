@@ -13,7 +13,7 @@ namespace quadra {
 // Whether a device can run a node, which is not yet in the graph; none: it can.
 using Fits = Function<bool(const Graph& graph, const Node& node)>;
 
-int CancelTransposes(Graph* graph);
+int CancelTransposes(Graph* graph, const Fits& fits);
 int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);
 int FoldPadding(Graph* graph);

@@ -30,7 +30,7 @@ const std::vector<Pass>& Pipeline() {
       {QUADRA_TEXT("fuse_rope_of_norm"), FuseRopeOfNorm},
       {QUADRA_TEXT("fuse_attention"), FuseAttention},
       {QUADRA_TEXT("merge_transposes"), Any<MergeTransposes>},
-      {QUADRA_TEXT("cancel_transposes"), Any<CancelTransposes>},
+      {QUADRA_TEXT("cancel_transposes"), CancelTransposes},
       {QUADRA_TEXT("fuse_attention"), FuseAttention},  // whose rows came after channels
       {QUADRA_TEXT("remove_pixel_reshapes"), Any<RemovePixelReshapes>},
       {QUADRA_TEXT("remove_output_reshape"), Any<RemoveOutputReshape>},
