@@ -74,7 +74,8 @@ def process(tmp_path):
 def test_a_file_comes_through_the_tree_with_the_same_numbers(process):
     # Random integers have zeros, and places beyond the end; a custom op has to be registered.
     refuses = {"DIV", "FLOOR_DIV", "FLOOR_MOD", "SLICE", "GATHER", "GATHER_ND", "aeq.hadamard_rotation"}
-    cases = [one for one in all_cases() if one.on_cpu and one.op not in refuses]
+    refuses |= {"ROUND", "half_range-through_round"}  # the fuzzers' runtime does not register ROUND
+    cases = [one for one in all_cases() if one.on_cpu and not refuses & {one.op, one.id}]
     for one in random.Random(1).sample(cases, 25):
         raw = one.model()
         before, after = (
