@@ -682,8 +682,8 @@ def overflow(c: Context, options: RunOptions, top: int = 12, json: bool = False,
     iterable=["words"],
     help={
         "words": "A run is `latest` (which show takes by default), its id or a prefix of it, or a path.",
-        "top": "How many rows of each table to show (default: all; of a diff 20).",
-        "largest": "Dispatches and tensors with most bytes first (default: in the plan's order).",
+        "top": "How many rows of each table to show, 0: all (default: 40; of a diff 20).",
+        "in_order": "Dispatches and tensors in the plan's order (default: the largest first).",
         "map": "Also write a picture of the memory over time here, as .html or .svg (default: none).",
         "texts": "Also the lines that differ in kernels' texts.",
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
@@ -697,7 +697,7 @@ def overflow(c: Context, options: RunOptions, top: int = 12, json: bool = False,
     },
 )
 def plan(
-    c: Context, words: list[str], top: int = 0, largest: bool = False, map: str = "", texts: bool = False, target: str = "",
+    c: Context, words: list[str], top: int = -1, in_order: bool = False, map: str = "", texts: bool = False, target: str = "",
     precision: str = "f32", backend: str = "", out: str = "", cache: str = "", reader: str = "", library: str = "",
     json: bool = False,
 ) -> None:  # fmt: skip
@@ -706,8 +706,8 @@ def plan(
     A plan is what a GPU is told to do for a part of a model: which kernels run in which order on which tensors, and where each
     tensor lies in memory, from when to when. It is made for one GPU, and every run folder has those of its run.
 
-    `inv plan` shows the newest run's: dispatches with their arguments, buffers, tensors with their lifetimes. `inv plan show
-    --largest` says what takes the memory, `--map memory.html` draws it.
+    `inv plan` shows the newest run's: dispatches with their arguments, buffers, tensors with their lifetimes; those that take
+    most time (of a profiled run) or most bytes come first. `inv plan show --map memory.html` draws the memory.
 
     `inv plan diff RUN RUN` says what a change did to the kernels: exit status 1 if the plans differ. `inv plan diff latest
     MODEL-mali-g76-f32.quadra` takes files, too.
@@ -718,7 +718,7 @@ def plan(
     from host_tools.base import terminal
     from host_tools.tasks import plans
 
-    options = plans.Options(top, largest, map, texts, target, precision, backend, out, cache, reader, json)
+    options = plans.Options(top, in_order, map, texts, target, precision, backend, out, cache, reader, json)
     status = plans.do(words, options, _file(library), terminal.console())
     if status:
         raise Exit(code=status)

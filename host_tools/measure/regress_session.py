@@ -6,6 +6,7 @@ suspicious is launched more often. What fails is neither good nor bad: it is ret
 help, and the reason stays with the cell.
 """
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -187,6 +188,7 @@ class _Lane(device_lanes.Lane[Cell]):
         self.suite, self.full, self.earlier = session.suite, full, earlier
         self.cases: dict[Cell, Case] = {}
         self.done = self.all = 0
+        self.launched_s: list[float] = []  # how long launches took
 
     def leave(self, error: QuadraError) -> None:
         """Runs nothing: the device cannot be used, and its cells say so where others do not run them."""
@@ -239,13 +241,15 @@ class _Lane(device_lanes.Lane[Cell]):
             state = launches.INTERRUPTED if stopped else launches.FAILED
             self._keep(case, launches.failed(number, at, error, state))
 
+        began = time.monotonic()
         error = self.attempt(lambda at: self._take(cell, case, number, at), failed)
+        self.launched_s.append(time.monotonic() - began)
         if error:
             case.error, case.exit_code = case.launches[-1].error, error.exit_code
             self._give_up(error, cell, case, cells)
 
     def _take(self, cell: Cell, case: Case, number: int, at: float) -> None:
-        head = f"{self.done + 1}/{self.all} {cell.key}"
+        head = f"{self.done + 1}/{self.all} {cell.key}{self._left()}"
         spec = regress_cells.spec_of(cell, self.suite, self.place, self.suite.profile and not number)
         folder = self.place.run(spec, lambda text: self.show(f"{head}, {text}"), self.folder)
         try:
@@ -274,6 +278,13 @@ class _Lane(device_lanes.Lane[Cell]):
             report.write(judgement)
             findings = judgement.comparison.findings if judgement.comparison else ()
             self.session.notes += [f"{case.name}: {sentence}" for sentence in findings]
+
+    def _left(self) -> str:
+        """How long the launches that are known take if they go on like this; of a lab nobody knows who does what."""
+        if isinstance(self.deal, Shared) or not self.launched_s:
+            return ""
+        mean_s = sum(self.launched_s) / len(self.launched_s)
+        return f" ({math.ceil(mean_s * (self.all - self.done) / 60)} min left)"
 
     def _keep(self, case: Case, launch: launches.Launch) -> None:
         if launch.folder:

@@ -16,6 +16,7 @@ from host_tools.request.run_options import RunOptions
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600}
 TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
+_FOR_TESTS = ("large-tiles", "large-tiles-gles", "mali-g76-buffers", "separate-buffers")
 
 
 def each(options: RunOptions) -> Iterator[RunOptions]:
@@ -241,14 +242,14 @@ def target_file(target: str) -> Path:
         if candidate.is_file():
             do_next = "rename it, or the folder that it is in"
             return _checked_target(settings.utf8_path(candidate.resolve(), "read the target", do_next))
-    names = target_names()
+    names = listed_targets()
     listed = f"give a JSON file, or one of: {', '.join(names) or 'none'}"
     raise Misuse(f"find the target {target!r}", "there is no such file", did_you_mean(target, names, listed))
 
 
-def target_names() -> list[str]:
-    """The targets that can be given by name."""
-    return sorted(path.stem for path in TARGETS.glob("*.json"))
+def listed_targets() -> list[str]:
+    """The targets of devices, by name. Those for tests alone can be given by name, too, and are in no list."""
+    return sorted(path.stem for path in TARGETS.glob("*.json") if path.stem not in _FOR_TESTS)
 
 
 def _checked_target(path: Path) -> Path:

@@ -1,6 +1,7 @@
-"""A plan as tables: its dispatches in order, the buffers, and the tensors with where they lie and when."""
+"""A plan as tables: its dispatches, the buffers, and the tensors with where they lie and when."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,10 +13,18 @@ from host_tools.record.plan_view import bytes_of
 from host_tools.record.verdicts import APIS
 
 
-def show(plan: dict[str, Any], console: Console, top: int = 0, by_bytes: bool = False) -> None:
+def show(
+    plan: dict[str, Any],
+    console: Console,
+    top: int = 0,
+    in_order: bool = False,
+    times_us: Sequence[float] = (),
+    hint: str = "--top 0 shows all",
+) -> None:
     """The plan as tables. top: at most so many dispatches and tensors; 0 is all.
 
-    by_bytes: the dispatches and tensors with most bytes first, else in the plan's order.
+    The largest are first: dispatches by their times where these are known, else by bytes, tensors by bytes. in_order: as the
+    plan has them. hint: what shows those that are left out.
     """
     kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
     words = [
@@ -32,24 +41,37 @@ def show(plan: dict[str, Any], console: Console, top: int = 0, by_bytes: bool = 
         f"(lower bound {size_text(plan['activation_bytes_lower_bound'])}), "
         f"constants {size_text(plan['constant_bytes'])}\n"
     )
-    _dispatches(plan, top, by_bytes).show(console)
+    _dispatches(plan, top, in_order, times_us).show(console)
+    _say_rest(console, len(plan["dispatches"]), top, "dispatch", hint)
     console.print()
     _buffers(plan).show(console)
     console.print()
-    _tensors(plan, top, by_bytes).show(console)
+    placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
+    _tensors(placed, top, in_order).show(console)
+    _say_rest(console, len(placed), top, "tensor", hint)
 
 
-def _dispatches(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:
+def _say_rest(console: Console, count: int, top: int, what: str, hint: str) -> None:
+    if top and count > top:
+        rest = counted(count - top, what).replace(" ", " more ")
+        console.print(f"[dim]… {rest}: {hint}[/]", soft_wrap=True)
+
+
+def _dispatches(plan: dict[str, Any], top: int, in_order: bool, times_us: Sequence[float]) -> Table:
     table = Table([
-        text("dispatch"), text("kernel"), number("bytes"), number("global"), number("local", 1), text("nodes", least=8),
+        text("dispatch"), text("kernel"), number("time"), number("bytes"), number("global"), number("local", 1), text("nodes", least=8),
         text("arguments", 2, 40),  # narrow ones take ten lines a dispatch
     ])  # fmt: skip
-    rows = [(bytes_of(plan, dispatch), dispatch) for dispatch in plan["dispatches"]]
-    everything = max(sum(size for size, _ in rows), 1)
-    for size, dispatch in (sorted(rows, key=lambda row: -row[0]) if by_bytes else rows)[: top or None]:
+    sizes = [bytes_of(plan, dispatch) for dispatch in plan["dispatches"]]
+    timed = times_us if len(times_us) == len(sizes) else ()
+    shares, everything, all_us = timed or sizes, max(sum(sizes), 1), sum(timed) or 1.0
+    order = sorted(range(len(sizes)), key=lambda i: 0 if in_order else -shares[i])
+    for i in order[: top or None]:
+        size, dispatch = sizes[i], plan["dispatches"][i]
         table.add_row(
             escape(dispatch["name"]),
             escape(dispatch["entry"]),
+            f"{timed[i] / all_us:.1%}" if timed else "",
             f"{size / everything:.1%}",
             "×".join(map(str, dispatch["global"])),
             "×".join(map(str, dispatch["local"])),
@@ -93,13 +115,10 @@ def _buffer_size(buffer: dict[str, Any]) -> str:
     return f"{pixels} in b{buffer['lies_in'] - 1}+{buffer['offset']}, rows of {buffer['row_bytes']} bytes"
 
 
-def _tensors(plan: dict[str, Any], top: int, by_bytes: bool) -> Table:
+def _tensors(placed: Sequence[dict[str, Any]], top: int, in_order: bool) -> Table:
     figures = [number("b×h×w×c"), number("size"), word("place"), number("alive in dispatches")]
     table = Table([*figures, identifier("tensor")])  # some names have hundreds of letters
-    placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
-    if by_bytes:
-        placed.sort(key=lambda tensor: -int(tensor["bytes"]))
-    for tensor in placed[: top or None]:
+    for tensor in sorted(placed, key=lambda one: 0 if in_order else -int(one["bytes"]))[: top or None]:
         table.add_row(
             "×".join(map(str, tensor["shape"])),
             size_text(tensor["bytes"]),

@@ -170,7 +170,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     sizes = sum(len(binary["bytes"]) for binary in compiled)
     console.print(f"binaries of {counted(len(compiled), 'program')}, {size_text(sizes)}")
     console.print()
-    plan_table.show(named.value, console, top)
+    plan_table.show(named.value, console, top, in_order=True)
     return 0
 
 

@@ -118,7 +118,7 @@ def _driver() -> Choices:
 def _targets() -> Choices:
     from host_tools.request import from_arguments
 
-    return _or_other(from_arguments.target_names())
+    return _or_other(from_arguments.listed_targets())
 
 
 def _suites() -> Choices:

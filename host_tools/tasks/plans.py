@@ -13,13 +13,14 @@ from host_tools.base.errors import not_written
 from host_tools.build import artifacts, size
 from host_tools.judge import plan_diff
 from host_tools.places import on_host
-from host_tools.record import cache_file, named_plans, plan_view
+from host_tools.record import cache_file, named_plans, plan_view, profile, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments
 from host_tools.run import node_support
 from host_tools.show import memory_map, plan_diff_table, plan_table
 
+_SHOWN, _DIFFERENCES = 40, 20  # rows of each table, where --top does not say how many
 _BUILD = re.compile(r"(?<=, )build [0-9a-f]+, [0-9]+ bits")
 
 
@@ -27,8 +28,8 @@ _BUILD = re.compile(r"(?<=, )build [0-9a-f]+, [0-9]+ bits")
 class Options:
     """Those of the command line."""
 
-    top: int = 0
-    largest: bool = False
+    top: int = -1  # the subcommand's default
+    in_order: bool = False
     map: str = ""
     texts: bool = False
     target: str = ""
@@ -58,7 +59,11 @@ def _show(word: str, options: Options, console: Console) -> None:
     plans = named_plans.find(word)
     for plan in () if options.json else plans:
         console.print(str(plan.path), markup=False, soft_wrap=True)
-        plan_table.show(plan.value, console, options.top, options.largest)
+        times, hint = (
+            _times_us(plan),
+            "--top 0 shows all" + ("" if options.in_order else ", --in-order in the plan's order"),
+        )
+        plan_table.show(plan.value, console, _SHOWN if options.top < 0 else options.top, options.in_order, times, hint)
     if options.map:
         path = Path(options.map).expanduser()
         memory_map.write(plans, path)
@@ -66,6 +71,13 @@ def _show(word: str, options: Options, console: Console) -> None:
         print(json_text.text([{"path": plan.path, "partition": plan.partition, "plan": plan.value} for plan in plans]))
     elif options.map:
         console.print(f"\nmap  {path}", markup=False, soft_wrap=True)
+
+
+def _times_us(plan: named_plans.NamedPlan) -> list[float]:
+    """Those of the plan's dispatches, in its order. None where the run was not profiled."""
+    if not plan.run or not plan.run.has(schema.Profile.FILE):
+        return []
+    return [one.time_us for one in profile.read(plan.run).dispatches if one.partition == plan.partition]
 
 
 def _diff(first: str, second: str, options: Options, console: Console) -> int:
@@ -81,7 +93,7 @@ def _diff(first: str, second: str, options: Options, console: Console) -> int:
     for a, b in zip(left, right):
         console.print(f"A  {a.path}\nB  {b.path}\n", markup=False, soft_wrap=True)
         found = plan_diff.compare(a.checked(), b.checked())
-        plan_diff_table.show(found, console, options.top or 20, options.texts)
+        plan_diff_table.show(found, console, _DIFFERENCES if options.top < 0 else options.top, options.texts)
         equal = equal and found.equal
     return 0 if equal else 1
 

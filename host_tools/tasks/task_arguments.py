@@ -187,8 +187,9 @@ def _check_subcommand(task: ParserContext, given: Sequence[str], options: Sequen
     for option in options:
         takers = task_words.subcommands_of(task.name or "", option)
         if takers and what not in takers:
-            came_back = f"--{option} is an option of {' and '.join(takers)}"
-            raise Misuse(f"inv {task.name} {what} --{option}", came_back, f"`./inv --help {task.name}`")
+            flag = f"--{option.replace('_', '-')}"
+            came_back = f"{flag} is an option of {' and '.join(takers)}"
+            raise Misuse(f"inv {task.name} {what} {flag}", came_back, f"`./inv --help {task.name}`")
     tried, words = f"inv {task.name} {what}", task_words.Words("words", known[what])
     if not words.most and given[1:] and what in task_words.subcommands_of(task.name or "", "name"):
         raise Misuse(f"{tried} {given[1]}", "it takes no further words", f"`./{tried} --name {given[1]}`")

@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, Sequence[str]]] = {
     "lab": {"host": ["worker"], "listen": ["scheduler"], "port": ["scheduler"]},
     "plan": {
         "top": ["show", "diff"],
-        "largest": ["show"],
+        "in_order": ["show"],
         "map": ["show"],
         "texts": ["diff"],
         "json": ["show", "diff"],

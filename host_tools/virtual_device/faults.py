@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass, field
 
 from host_tools.base.errors import Misuse
+from host_tools.base.units import counted
 
 
 class Dropped(Exception):
@@ -101,6 +102,22 @@ class Fault:
         times = "*" if self.times is None else str(self.times)
         return f"{self.step}:{self.kind}{value}@{self.nth}x{times}"
 
+    def sentence(self) -> str:
+        """When it happens, what, and how often it has: for people."""
+        where = f"{self.step} ({STEPS[self.step][0]})" if self.step in STEPS else self.step
+        so_far = f"met {counted(self.met, 'time')} so far, happened {counted(self.done, 'time')}"
+        return f"{self}: {self._when(where)}, {_happens(self.kind, self.value)}; {so_far}"
+
+    def _when(self, where: str) -> str:
+        if self.times is not None and self.done >= self.times:
+            return f"no more at {where}"
+        left, more = self.nth - self.met, "until it is cleared"
+        if self.times is not None:
+            more = f"{self.times - self.done} times in a row"
+        if self.times == 1:
+            return f"the {left}. time from now at {where}" if left > 1 else f"the next time at {where}"
+        return f"{f'from the {left}. time' if left > 1 else 'from the next time'} at {where}, {more}"
+
     def due(self, step: str) -> bool:
         """Counts that `step` was met; whether the fault happens now."""
         if not fnmatch.fnmatchcase(step, self.step) or self.cleared.is_set():
@@ -110,6 +127,19 @@ class Fault:
             return False
         self.done += 1
         return True
+
+
+def _happens(kind: str, value: float | None) -> str:
+    """The kind's words with its value, given or usual; without those about a value where there is none."""
+    words = KINDS[kind].text
+    usual = re.search(r" \(([0-9.]+)\)$", words)
+    told = f"{value:g}" if value is not None else usual[1] if usual else ""
+    words = words[: usual.start()] if usual else words
+    if not told:
+        words = words.replace(", or for VALUE seconds", "").replace(", for VALUE seconds or", "")
+        return words.replace("for VALUE seconds", "for a while").replace("; VALUE picks one of several", "")
+    words = words.replace("for ever, or ", "").replace(" or until cleared", "")
+    return words.replace("; VALUE picks one of several", ", number VALUE").replace("VALUE", told)
 
 
 def parse(text: str) -> Fault:

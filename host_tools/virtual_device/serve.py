@@ -70,8 +70,7 @@ def _answer(device: VirtualDevice, peer: socket.socket) -> None:
             device.faults.clear()
         elif asked:
             device.faults.add(asked)
-        told = [f"{one} (met {one.met}, done {one.done})" for one in device.faults.all()]
-        peer.sendall(msgspec.json.encode(told) + b"\n")
+        peer.sendall(msgspec.json.encode([fault.sentence() for fault in device.faults.all()]) + b"\n")
 
 
 if __name__ == "__main__":

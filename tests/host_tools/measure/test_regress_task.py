@@ -94,6 +94,26 @@ def test_a_lost_device_keeps_cells_with_all_launches_and_a_resumed_lab_one_devic
     assert earlier.keep_done(read, ["a", "b"], False, one_each=False) == [second] and len(earlier.kept) == 2
 
 
+def test_from_the_second_launch_on_it_says_how_long_the_rest_takes(suite, tmp_path, monkeypatch):
+    read, clock = suites.read(str(suite)), [0.0]
+    deal = SimpleNamespace(tries=1, any_error=False)
+    session = SimpleNamespace(suite=dataclasses.replace(read, more=0), number=1)
+    history, place = SimpleNamespace(cell=lambda *words: 0), SimpleNamespace(name="a")
+    lane = sessions._Lane(session, place, tmp_path, history, False, print, deal, Earlier(tmp_path, 1, 0.0))
+    monkeypatch.setattr(sessions, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    said = []
+
+    def take(cell, case, number, at):
+        said.append(lane._left())
+        clock[0] += 90.0
+        case.launches.append(Launch(number, at))
+
+    lane._take = take
+    lane.run(read.cells)
+    rest = range(len(said) - 1, 0, -1)
+    assert len(said) > 1 and said == ["", *(f" ({-(-90 * left // 60)} min left)" for left in rest)]
+
+
 def test_a_model_that_cannot_run_is_inconclusive_and_infrastructure(capsys, suite, tmp_path, fake):
     broken = child_process.run(
         ["cc", "-shared", "-fPIC", "-o", tmp_path / "libempty.so", "-x", "c", "/dev/null"], timeout_s=60

@@ -149,25 +149,28 @@ def test_flipped_bytes_end_soon(plan_bytes, tmp_path):
 
 def test_the_tables_show_places_and_lifetimes(plan_bytes, tmp_path):
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    plan_table.show(read(plan_bytes, tmp_path), console)
+    plan_table.show(read(plan_bytes, tmp_path), console, in_order=True)
     text = console.export_text()
     for word in ("000_add", "8×4×1", "b0+64 -5 0.5f region 99?", "t<0>", "0..1", "7 × 9 px", "a [bold]device[/]"):
         assert word in text, word
 
 
-def test_the_largest_come_first_where_it_is_asked(plan_bytes, tmp_path):
+def test_the_largest_come_first_and_a_line_says_how_many_are_left_out(plan_bytes, tmp_path):
     plan = read(plan_bytes, tmp_path)
     one = plan["dispatches"][0]
     plan["dispatches"] = [{**one, "name": "nothing", "args": []}, one]
     plan["tensors"] = [{**plan["tensors"][0], "name": f"t{size}", "bytes": size} for size in (8, 64)]
-    for largest, order in (
-        (False, ["nothing", one["name"], "t8", "t64"]),
-        (True, [one["name"], "nothing", "t64", "t8"]),
+    for asked, order in (
+        ({"in_order": True}, ["nothing", one["name"], "t8", "t64"]),
+        ({}, [one["name"], "nothing", "t64", "t8"]),
+        ({"times_us": [3.0, 1.0]}, ["nothing", "75.0%", one["name"], "25.0%", "t64", "t8"]),
+        ({"times_us": [3.0]}, [one["name"], "nothing", "t64", "t8"]),  # of another plan
+        ({"top": 1}, [one["name"], "1 more dispatch: --top 0 shows all", "t64", "1 more tensor: --top 0 shows all"]),
     ):
         console = Console(width=200, record=True, file=open("/dev/null", "w"))
-        plan_table.show(plan, console, by_bytes=largest)
+        plan_table.show(plan, console, **asked)
         said = console.export_text()
-        assert sorted(order, key=said.index) == order and "100.0%" in said
+        assert sorted(order, key=said.index) == order and "100.0%" in said and ("… 1 more" in said) == ("top" in asked)
 
 
 def test_a_run_without_plans_says_so(tmp_path):

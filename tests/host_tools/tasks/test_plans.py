@@ -1,10 +1,14 @@
 """`inv plan`: its words, and what it says to others."""
 
+import json
+import re
+
 import pytest
 
 from host_tools.base.errors import Misuse
-from host_tools.record import named_plans
+from host_tools.record import named_plans, profile
 from host_tools.tasks import command_line, plans as plan_task
+from tests.host_tools import run_folders
 from tests.host_tools.record import plans
 
 
@@ -25,6 +29,27 @@ def test_show_lists_a_file_and_draws_its_memory(file, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "4 dispatches, 3 kernels in 3 programs, OpenCL, f32, target small\n" in said and "001_add" in said
     assert (tmp_path / "m.svg").read_text().startswith("<svg")
+
+
+def test_show_has_the_forty_largest_unless_asked_for_more(tmp_path, capsys):
+    many = [plans.dispatch(number, "add", 1, 2, nodes=[0]) for number in range(50)]
+    file = str(plans.write(plans.changed(dispatches=many), tmp_path / "many.quadra"))
+    for words, first, count in (([], "… 10 more dispatches: --top 0 shows all, --in-order in the plan's order\n", 40),
+                                (["--in-order", "--top", "3"], "… 47 more dispatches: --top 0 shows all\n", 3),
+                                (["--top", "0"], "", 50)):  # fmt: skip
+        assert inv("plan", "show", file, *words) == 0
+        said = capsys.readouterr().out
+        assert first in said and ("more" in said) == bool(first)
+        assert len(re.findall("^0[0-9][0-9]_add", said, re.M)) == count
+    assert inv("plan", "show", file, "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)[0]["plan"]["dispatches"]) == 50
+
+
+def test_a_profiled_run_has_the_times_of_its_dispatches(tmp_path):
+    run = run_folders.make(tmp_path, profile=run_folders.PROFILE)
+    times = plan_task._times_us(named_plans.NamedPlan(run.path / "partition_0" / "plan.quadra", {}, run))
+    assert times and times == [one.time_us for one in profile.read(run).dispatches if not one.partition]
+    assert plan_task._times_us(named_plans.NamedPlan(tmp_path / "plan.quadra", {})) == []
 
 
 def test_diff_says_equal_or_not_by_its_status(file, tmp_path, capsys):

@@ -1,6 +1,7 @@
 """Every task with every option, from the command line's words to its arguments: right values, wrong ones and none."""
 
 import inspect
+import json
 import re
 import string
 
@@ -8,6 +9,7 @@ import pytest
 
 import tasks
 from host_tools.base.errors import Misuse
+from host_tools.request import from_arguments
 from host_tools.tasks import choices, command_line, task_arguments, task_help, task_words
 from tests.task_contexts import CONTEXTS
 
@@ -207,6 +209,19 @@ def test_help_of_an_option_says_what_it_takes_and_what_omitting_it_means(task, f
     known = choices_of(task, flag)
     if known:
         assert all(value in (shown if known.several else line) for value in known.values)
+
+
+def test_targets_for_tests_alone_are_in_no_list_and_can_be_given():
+    listed = from_arguments.listed_targets()
+    assert {"adreno-640", "generic", "cpu-avx2"} <= set(listed)
+    assert set(choices.of("run", "target").values) == set(listed)
+    for path in from_arguments.TARGETS.glob("*.json"):
+        no_device = re.match("(not a device|no Mali): tests want", json.loads(path.read_text()).get("why", ""))
+        assert (path.stem in listed) == (not no_device), path.stem
+        assert from_arguments.target_file(path.stem) == path
+    with pytest.raises(Misuse) as wrong:
+        from_arguments.target_file("nothing-like-it")
+    assert "mali-g76" in wrong.value.do_next and "large-tiles" not in wrong.value.do_next
 
 
 def test_each_list_of_choices_belongs_to_an_option_or_a_word():

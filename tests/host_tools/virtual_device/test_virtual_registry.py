@@ -17,6 +17,11 @@ from host_tools.tasks import command_line, devices
 from host_tools.virtual_device import faults, registry
 from tests.host_tools.wire_client import Host
 
+_REFUSED = (
+    "open.exec:refuse@1x1: the next time at open.exec (exec: is requested), "
+    "the request fails with a device error; met 0 times so far, happened 0 times"
+)
+
 
 @pytest.fixture(autouse=True)
 def devices_dir(tmp_path, monkeypatch):
@@ -43,16 +48,39 @@ def _ended(pid, seconds=5.0):
     return False
 
 
+def test_a_fault_says_what_happens_when_and_how_often():
+    def told(text: str, meets: int = 0) -> str:
+        fault = faults.parse(text)
+        for _ in range(meets):
+            fault.due(fault.step.replace("*", "shell"))
+        return fault.sentence().partition(": ")[2]
+
+    shell = "at open.shell (a shell or a command is requested), "
+    assert told("open.shell:stall") == f"the next time {shell}it hangs for ever; met 0 times so far, happened 0 times"
+    assert told("open.shell:stall=5", 1) == f"no more {shell}it hangs for 5 seconds; met 1 time so far, happened 1 time"
+    assert told("open.*:stall@3x*").startswith("from the 3. time at open.*, until it is cleared, it hangs for ever;")
+    assert told("open.*:stall@3x*", 2).startswith("from the next time at open.*, until it is cleared, it hangs")
+    assert told("open.shell:stallx3", 1).startswith(f"from the next time {shell}2 times in a row, it hangs")
+    assert "until it is cleared, every kernel takes 1.1 times as long; met" in told("app.run:slow")
+    assert "new ones get no answer until cleared; met" in told("connect:offline")
+    assert "new ones get no answer, for 5 seconds; met" in told("connect:offline=5")
+    assert f"{shell}a malicious reply, number 3; met" in told("open.shell:hostile=3")
+    for kind in faults.KINDS:
+        step = next(s for s, (_, kinds) in faults.STEPS.items() if kind in (*faults.ANYWHERE, *kinds))
+        assert "VALUE" not in told(f"{step}:{kind}"), kind
+
+
 def test_a_device_starts_answers_and_stops(devices_dir):
     serial = registry.start("one", planted=["open.exec:refuse"])
     with Host(_port(serial)) as host:
         assert host.shell("getprop ro.product.model")[0] == b"Virtual device\n"
         host.push("/data/local/tmp/kept", b"kept")
     assert registry.start("one") == serial and registry.running() == {"one": serial}
-    assert registry.planted("one") == ["open.exec:refuse@1x1 (met 0, done 0)"]
+    assert registry.planted("one") == [_REFUSED]
     registry.plant("one", "none")
     registry.plant("one", "sync.send:drop@3")
-    assert registry.planted("one") == ["sync.send:drop@3x1 (met 0, done 0)"]
+    (dropped,) = registry.planted("one")
+    assert dropped.startswith("sync.send:drop@3x1: the 3. time from now at sync.send (before a file is rec")
     record = registry.find("one")
     assert (devices_dir / "one").stat().st_mode & 0o077 == 0
     assert registry.stop("one") and not (devices_dir / "one").exists() and _ended(record.pid)
@@ -140,8 +168,11 @@ def test_the_task_says_what_it_did(devices_dir, capsys, adb):
     _shown("fault")
     _shown("fault", "open.exec:refuse", "sync.recv:drop@2")
     _shown("fault", "none")
-    refused, dropped = "open.exec:refuse@1x1 (met 0, done 0)", "sync.recv:drop@2x1 (met 0, done 0)"
-    assert capsys.readouterr().out == f"no faults\n{refused}\n{dropped}\nno faults\n"
+    dropped = (
+        "sync.recv:drop@2x1: the 2. time from now at sync.recv (before a file is sent), "
+        "the connection ends, as when a cable is pulled; met 0 times so far, happened 0 times"
+    )
+    assert capsys.readouterr().out == f"no faults\n{_REFUSED}\n{dropped}\nno faults\n"
     os.kill(registry.find("shown").pid, signal.SIGKILL)
     assert _ended(registry.find("shown").pid) and "its process has died" in _shown("list")
     _shown("stop", name="all")
