@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from host_tools.base import units
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.short_names import short
+from host_tools.judge.compare import OutputError
 from host_tools.judge.judged import Judged
 from host_tools.record import headline, schema, times
 
@@ -49,11 +50,13 @@ class Limits:
                 for row, most in rows
                 if not most <= self.error
             ]
-        far = [one for one in judged.comparison.outputs if not one.relative <= self.error]
-        return [
-            f"output {one.index} ({short(one.name)}) is off by {one.relative:.2g} of its range, more than {self.error:g}"
-            for one in far
-        ]
+        return [self._far(one) for one in judged.comparison.outputs if not one.relative <= self.error]
+
+    def _far(self, one: OutputError) -> str:
+        said = f"output {one.index} ({short(one.name)}) is off by {one.relative:.2g} of its range, more than {self.error:g}"
+        if one.ok and "int" in one.dtype and not one.labels:
+            said += f"; its tolerance, at least a step of its quantization, is {one.allowed:.2g}"
+        return said
 
     def _of_time(self, judged: Judged) -> str:
         if self.ms is None:

@@ -1,12 +1,14 @@
 """Planted errors are found, at their place; right outputs pass; what cannot be judged is said."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.judge import compare, judged, peers
+from host_tools.judge.limits import Limits
 from host_tools.record import run_folder
 from tests.host_tools import run_folders
 
@@ -389,3 +391,15 @@ def test_a_run_without_reference_says_why(tmp_path):
     with pytest.raises(Misuse, match="nobody knows MyOp"):
         compare.compare(folder)
     judged.judge(folder).check()  # nothing to judge: no failure
+
+
+def test_a_limit_below_a_step_of_a_quantised_output_says_so():
+    def told(**fields):
+        outputs = [compare.OutputError(0, "scores", shape=(1, 4), range=0.18, relative=0.021, allowed=0.021, **fields)]
+        judged = SimpleNamespace(comparison=SimpleNamespace(outputs=outputs), over=None)
+        [said] = Limits(error=1e-3)._of_errors(judged)
+        return said
+
+    far = "output 0 (scores) is off by 0.021 of its range, more than 0.001"
+    assert told(dtype="uint8") == f"{far}; its tolerance, at least a step of its quantization, is 0.021"
+    assert told(dtype="uint8", problem="is off") == told(dtype="int32", labels=True) == told(dtype="float32") == far
