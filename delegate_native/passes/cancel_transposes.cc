@@ -50,9 +50,8 @@ class Regions {
   // Whether the region around the transpose at node `i` changed; all others' places are as before.
   bool Change(int i) {
     if (seen_[static_cast<size_t>(i)] || !IsTranspose(At(i))) return false;
-    Region region;
-    region.rank = graph_.value(ResultOf(i)).rank;
-    region_ = std::move(region);
+    region_ = Region();
+    region_.rank = graph_.value(ResultOf(i)).rank;
     region_.before.push_back(i);
     seen_[static_cast<size_t>(i)] = true;
     Follow(ResultOf(i));

@@ -129,7 +129,7 @@ class Merger {
       return transposes ? Meets(i, first) : GoesAfterReshape(i, first);
     }
     if (!transposes) return GoesBeforeStep(i, maker);
-    return transposes && first.op == "reshape" && first.fused.empty() &&
+    return first.op == "reshape" && first.fused.empty() &&
            (GoesBeforeReshape(i, first) || IsOneTranspose(i, first));
   }
 
