@@ -150,7 +150,7 @@ class Cpu:
     def run(self, feeds: Feeds) -> Feeds | None:
         """None: it refuses them."""
         try:
-            return invoke(self._interpreter, feeds)
+            return floats(invoke(self._interpreter, feeds))
         except (RuntimeError, ValueError):
             return None
 
@@ -158,15 +158,20 @@ class Cpu:
         """Of the finite numbers of all tensors."""
         most = 0.0
         for detail in self._interpreter.get_tensor_details():
-            if detail["dtype"] != np.float32:
+            if detail["dtype"] not in (np.float32, np.complex64):
                 continue
             try:
-                numbers = self._interpreter.get_tensor(detail["index"])
+                (numbers,) = floats([self._interpreter.get_tensor(detail["index"])])
             except ValueError:
                 continue
             finite = np.abs(numbers[np.isfinite(numbers)])
             most = max(most, float(finite.max())) if finite.size else most
         return most
+
+
+def floats(arrays: Feeds) -> Feeds:
+    """Complex numbers as two floats each."""
+    return [np.ascontiguousarray(a)[..., None].view(np.float32) if a.dtype == np.complex64 else a for a in arrays]
 
 
 _KERNELS = (
@@ -233,7 +238,7 @@ class Judge:
 
     def wrong(self, turn: int, outputs: Feeds) -> str:
         """Empty where they are right."""
-        expected = self.expected[turn]
+        expected, outputs = self.expected[turn], floats(outputs)
         for number, (got, want) in enumerate(zip(outputs, expected, strict=True)):
             if got.shape != want.shape or got.dtype != want.dtype:
                 return f"output {number}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
@@ -308,7 +313,7 @@ def explained(case: Case, feeds: Feeds, outputs: Feeds, library: Path, how: dict
     numbers = dict(zip(made, invoke(interpreter, feeds)))
     numbers.update(zip((value.index for value in model.inputs), feeds))
     for value, got in zip(model.outputs, outputs):
-        again = numbers[value.index]
+        got, again = floats([got, numbers[value.index]])
         size = np.abs(np.where(np.isfinite(again), again, 0)).max(initial=1) if again.dtype.kind == "f" else 0
         if got.shape != again.shape or not right(got, again, 10 * TOLERANCE["f32"] * size).all():
             return f"t{value.index} is another where all numbers are kept"

@@ -52,6 +52,7 @@ SUMS = (
             "CUMSUM",
             "ADD_N",
             "SCATTER_ND",
+            "RFFT2D",
         ]
     )
 )
@@ -103,10 +104,10 @@ BETWEEN = frozenset({"RESIZE_BILINEAR"})
 NORMAL = frozenset({"LOG", "POW"})
 # On the GPU a positive number is multiplied, too: by 0, of which an infinite slope makes NaN.
 SLOPES = frozenset({"PRELU"})
-# The CPU takes the first operand's size, whatever the second one's is.
-NEVER_RESIZED = frozenset({"ATAN2"})
-# The CPU's kernels read what is not there.
-NEVER_EMPTY = frozenset({"RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "REVERSE_V2"})
+# The CPU takes the first operand's size, whatever the second one's is, or keeps the result's.
+NEVER_RESIZED = frozenset({"ATAN2", "aeq.hadamard_rotation"})
+# The CPU's kernels read what is not there; docs/numbers.md has STABLEHLO_PAD's.
+NEVER_EMPTY = frozenset({"RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "REVERSE_V2", "DILATE", "STABLEHLO_PAD"})
 NAMES = {code: name for name, code in vars(tflite.BuiltinOperator).items() if name[0] != "_"}
 
 
@@ -351,7 +352,7 @@ def name(model, node) -> str:
     if len(set(node.inputs)) < len(node.inputs) and op in ("SUB", "SQUARED_DIFFERENCE"):
         return ITSELF
     if op != "CONV_2D":
-        return op
+        return node.custom or op
     source, weights = (model.values[index].shape for index in node.inputs[:2])
     return GROUPED if source[-1] != weights[-1] else op
 

@@ -133,6 +133,7 @@ Status InferNumbers(Graph* graph, const Node& node) {
   return Status();
 }
 
+// Squares of numbers beside the larger part, so that none is beyond floats.
 constexpr const char* kPixel = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = (s - batch * dst_s) * 2;
@@ -143,7 +144,10 @@ $if(imag) sum4_t v = vec4(a.y, a.w, b.y, b.w);
 $if(abs)
 sum4_t v = vec4(a.x, a.z, b.x, b.z);
 sum4_t w = vec4(a.y, a.w, b.y, b.w);
-v = sqrt(v * v + w * w);
+sum4_t unit = clamp(max(magnitude(v), magnitude(w)), vec4(1e-18f), vec4(1e36f));
+v /= unit;
+w /= unit;
+v = sqrt(v * v + w * w) * unit;
 $end
 write_dst(v, x, y, s);
 )");

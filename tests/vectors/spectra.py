@@ -113,6 +113,8 @@ CASES = [
     *(_case(op, "one_number", (2, 1, 4), 4) for op in _PARTS),
     _case("COMPLEX_ABS", "audio", Feed((6, 1, 256), -1, 1), 256),
     _case("COMPLEX_ABS", "filled_up", Feed((3, 1, 400), -1, 1), 512),
+    _case("COMPLEX_ABS", "large", Feed((3, 1, 16), -1e36, 1e36), 16, half=False),
+    _case("COMPLEX_ABS", "small", Feed((3, 1, 16), -1e-30, 1e-30), 16, half=False),
     _move("SQUEEZE", "complex", (2, 3, 1, 8), _squeeze, lambda x: x[:, :, 0]),
     _move("RESHAPE", "complex", (2, 3, 1, 8), _shaped(3, 10), lambda x: x.reshape(3, 10)),
     _move("RESHAPE", "complex_rows", (4, 1, 8), _shaped(5, 4), lambda x: x.reshape(5, 4)),
