@@ -94,8 +94,8 @@ DIVIDE = frozenset({"DIV", "FLOOR_DIV", "FLOOR_MOD"})
 COMPARE = frozenset({"MAX_POOL_2D", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"})
 # Compilers of OpenGL ES take it for 0, which of infinity it is not.
 ITSELF = "SUB of itself"
-# The CPU's kernel adds to a window's sum and takes from it: what has been infinite or large stays in it.
-TAME = frozenset({"LOCAL_RESPONSE_NORMALIZATION", ITSELF})
+# The CPU's kernel adds to a window's sum and takes from it: what has been infinite or large stays in it. And its transform is a fast one, where NaN reaches other numbers.
+TAME = frozenset({"LOCAL_RESPONSE_NORMALIZATION", ITSELF, "RFFT2D"})
 # Beyond, OpenGL ES promises nothing, and PoCL's sine of four numbers spoils small ones beside a large one.
 ANGLES, MOST_ANGLE = frozenset({"SIN", "COS"}), 12867
 # Its places are rounded: what is next to them has a weight of 1e-8, or none.

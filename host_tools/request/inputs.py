@@ -205,9 +205,12 @@ def _picture(path: Path, tensor: InputTensor, value_range: tuple[float, float]) 
         values = pixels
     elif tensor.dtype == np.int8:
         values = pixels.astype(np.int16) - 128
-    elif tensor.dtype.kind == "f":
+    elif tensor.dtype.kind == "f" or tensor.scale:
         low, high = value_range
         values = pixels.astype(np.float32) * ((high - low) / 255.0) + low
+        if tensor.scale:
+            limits = np.iinfo(tensor.dtype)
+            values = np.clip(np.round(values / tensor.scale) + tensor.zero_point, limits.min, limits.max)
     else:
         raise Misuse(
             "give the model a picture",
@@ -230,7 +233,7 @@ def _random(tensor: InputTensor, value_range: tuple[float, float], generator: np
     if kind == "b":
         return generator.integers(0, 2, tensor.shape).astype(bool)
     if kind in "iu":
-        low, high = _integers(tensor.dtype)
+        low, high = _integers(tensor.dtype, tensor.scale)
         return generator.integers(low, high + 1, tensor.shape).astype(tensor.dtype)
     raise Misuse(
         f"make values for the input {tensor.name}",
@@ -239,10 +242,11 @@ def _random(tensor: InputTensor, value_range: tuple[float, float], generator: np
     )
 
 
-def _integers(dtype: np.dtype) -> tuple[int, int]:
-    """Least and largest random number. Bytes take their whole range; wider integers are mostly indices and counts: small ones."""
+def _integers(dtype: np.dtype, scale: float) -> tuple[int, int]:
+    """Least and largest random number. Bytes and quantised inputs take their whole range; other integers are mostly indices and
+    counts: small ones."""
     limits = np.iinfo(dtype)
-    return (int(limits.min), int(limits.max)) if dtype.itemsize == 1 else (0, 4)
+    return (int(limits.min), int(limits.max)) if dtype.itemsize == 1 or scale else (0, 4)
 
 
 def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -285,17 +289,17 @@ def describe(spec: InputSpec, tensors: Sequence[Tensor] = ()) -> str:
             words = made.get(tensors[picture_input(tensors)].dtype, words)
         return f"picture {Path(spec.picture).name}, {words}{sizes}"
     known = {dtype.name: dtype for dtype in _DTYPES.values()}
-    kinds = dict.fromkeys(_random_words(known[t.dtype], floats) for t in tensors if t.dtype in known)
+    kinds = dict.fromkeys(_random_words(known[t.dtype], t.scale, floats) for t in tensors if t.dtype in known)
     return f"random values {', '.join(kinds) or floats}, seed {spec.seed}{sizes}"
 
 
-def _random_words(dtype: np.dtype, floats: str) -> str:
-    """What `_random` makes for an input of this type."""
+def _random_words(dtype: np.dtype, scale: float, floats: str) -> str:
+    """What `_random` makes for an input of this type and scale."""
     if dtype.kind == "f":
         return floats
     if dtype.kind == "b":
         return "false and true"
-    low, high = _integers(dtype)
+    low, high = _integers(dtype, scale)
     return f"{low}..{high} ({dtype})"
 
 

@@ -43,6 +43,14 @@ def test_random_integers_have_the_types_range(dtype, low, high):
     assert values.dtype == dtype and values.min() == low and values.max() == high
 
 
+def test_quantised_inputs_of_16_bits_take_their_whole_range_and_pictures_by_their_scale(tmp_path):
+    tensor = InputTensor("x", np.dtype("int16"), (1, 40, 60, 3), 1 / 32768)
+    values = inputs.make(InputSpec(), [tensor])[0]
+    assert values.dtype == np.int16 and values.min() < -32000 and values.max() > 32000
+    made = of_picture(picture(tmp_path, (255, 0, 51)), tensor, (-1.0, 1.0))
+    assert made.dtype == np.int16 and made[0, 0, 0].tolist() == [32767, -32768, -19661]
+
+
 def test_a_picture_is_scaled_to_the_range(tmp_path):
     path = picture(tmp_path, (255, 0, 51))
     values = of_picture(path, PICTURE_INPUT, (-1.0, 1.0))
@@ -149,3 +157,5 @@ def test_what_inputs_are_given_is_told_by_their_types(dtype, picture, random):
 def test_each_type_is_told_once():
     given = [schema.Tensor(name="x", dtype=dtype, shape=[1]) for dtype in ("float32", "int32", "float32")]
     assert inputs.describe(InputSpec("random", seed=1), given) == "random values -1..1, 0..4 (int32), seed 1"
+    given = [schema.Tensor(name="x", dtype="int16", shape=[1], scale=0.5)]
+    assert inputs.describe(InputSpec("random", seed=1), given) == "random values -32768..32767 (int16), seed 1"
