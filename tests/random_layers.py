@@ -226,6 +226,26 @@ def _scatter_nd(b, x):
     return b.op("SCATTER_ND", [indices, x, i32(shape)], shape, dtype=x.dtype)
 
 
+@kind("places", "UNSORTED_SEGMENT_SUM, UNSORTED_SEGMENT_MAX, UNSORTED_SEGMENT_MIN", dtypes=NUMBERS, ranks=(1, 6))
+def _segments(b, x):
+    axes, count = b.draw(st.integers(1, len(x.shape))), b.draw(st.integers(1, 5))
+    how = b.draw(st.sampled_from(["SUM", "MAX", "MIN"]))
+    if how == "SUM":
+        ids = b.some(st.booleans())(x.shape[:axes], dtype="int32", low=-1, high=count - 1)
+    else:  # each segment has a part: the largest number of none is one that no other op would take
+        ids = i32(np.resize(np.arange(count), x.shape[:axes]))
+        count = min(count, ids.size)
+    kind = f"UnsortedSegment{how.title()}Options"
+    return b.op(f"UNSORTED_SEGMENT_{how}", [x, ids, i32(count)], [count, *x.shape[axes:]], kind, dtype=x.dtype)
+
+
+@kind("places", "BUCKETIZE", dtypes=NUMBERS, ranks=(1, 6), exact=True, special=(np.inf, -np.inf))
+def _bucketize(b, x):
+    boundaries = sorted(b.draw(st.lists(st.integers(-8, 8), min_size=1, max_size=5)))
+    options = {"Boundaries": np.float32(boundaries) / 4}
+    return b.op("BUCKETIZE", [x], x.shape, "BucketizeOptions", dtype="int32", exact=True, **options)
+
+
 @moves("places", "DYNAMIC_UPDATE_SLICE", NUMBERS, ranks=(1, 4))
 def _update(b, x):
     part = tuple(b.draw(st.integers(1, n)) for n in x.shape)

@@ -17,6 +17,7 @@ from tests.vectors.case import constant
 from tests.vectors.dilate import dilate, stablehlo_pad
 from tests.vectors.hadamard_rotation import rotate
 from tests.vectors.recurrent import Both, Layer, Svdf
+from tests.vectors.segments import bucketize, segment_op
 
 W = constant("dead_lanes/w", (8, 3, 3, 3))
 B = constant("dead_lanes/b", (8,))
@@ -172,6 +173,9 @@ MORE = {
     "GATHER": _then_dense(_op("GATHER", lambda s: (*s[:3], 5), _i32(2, 0, 1, 2, 2), kind="GatherOptions", Axis=3)),
     "GATHER_ND": _then_dense(_op("GATHER_ND", lambda s: (2, *s[1:]), _i32((1,), (0,)))),
     "SCATTER_ND": _then_dense(lambda m, x: m.op("SCATTER_ND", [_i32((3,), (0,)), x, _i32(4, *x.shape[1:])], (4, *x.shape[1:]))),
+    **{f"UNSORTED_SEGMENT_{how}": _then_dense(lambda m, x, how=how: segment_op(m, how, x, _i32(1, 0), 2)) for how in ("SUM", "PROD", "MAX", "MIN")},
+    "SEGMENT_SUM": _then_dense(lambda m, x: m.op("SEGMENT_SUM", [x, _i32(0, 1)], x.shape, "SegmentSumOptions")),
+    "BUCKETIZE": lambda m, x: bucketize(m, x, [-0.5, 0.5]),
     "DYNAMIC_UPDATE_SLICE": _then_dense(lambda m, x: m.op("DYNAMIC_UPDATE_SLICE", [
         m.op("TILE", [x, _i32(1, 1, 1, 2)], (*x.shape[:3], 6)), x, _i32(0, 0, 0, 1)], (*x.shape[:3], 6))),
     "SLICE": _then_dense(_op("SLICE", lambda s: (*s[:3], 2), _i32(0, 0, 0, 1), _i32(-1, -1, -1, 2))),

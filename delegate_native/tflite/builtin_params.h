@@ -138,6 +138,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinScatterNd = 122,
   kTfLiteBuiltinSelectV2 = 123,
   kTfLiteBuiltinDensify = 124,
+  kTfLiteBuiltinSegmentSum = 125,
   kTfLiteBuiltinBatchMatmul = 126,
   kTfLiteBuiltinCumsum = 128,
   kTfLiteBuiltinCallOnce = 129,
@@ -153,10 +154,15 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinVarHandle = 142,
   kTfLiteBuiltinReadVariable = 143,
   kTfLiteBuiltinAssignVariable = 144,
+  kTfLiteBuiltinBucketize = 147,
   kTfLiteBuiltinGelu = 150,
   kTfLiteBuiltinDynamicUpdateSlice = 151,
   kTfLiteBuiltinRelu0To1 = 152,
+  kTfLiteBuiltinUnsortedSegmentProd = 153,
+  kTfLiteBuiltinUnsortedSegmentMax = 154,
+  kTfLiteBuiltinUnsortedSegmentSum = 155,
   kTfLiteBuiltinAtan2 = 156,
+  kTfLiteBuiltinUnsortedSegmentMin = 157,
   kTfLiteBuiltinSign = 158,
   kTfLiteBuiltinBitwiseXor = 160,
   kTfLiteBuiltinRightShift = 161,
@@ -341,6 +347,11 @@ struct TfLiteResizeNearestNeighborParams {
 
 struct TfLiteOneHotParams {
   int axis;
+};
+
+struct TfLiteBucketizeParams {
+  int num_boundaries;
+  const float* boundaries;
 };
 
 struct TfLiteCumsumParams {
