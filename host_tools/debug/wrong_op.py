@@ -251,7 +251,7 @@ class _Session:
     def _reproduces(self, folder: RunFolder, spec: RunSpec) -> bool:
         self.show("run the wrong op by itself")
         model = str(folder.path / MODEL)
-        made = from_arguments.make_spec(model, arrays=str(folder.path / INPUTS), repetitions=1, peers=())
+        made = from_arguments.make_spec(model, arrays=_inputs(folder), repetitions=1, peers=())
         small = structs.replace(
             spec, model=made.model, inputs=made.inputs, options=delegate_options.of_part(spec.options), repetitions=1,
             peers=(), keep_tensors=False, signature="",
@@ -271,8 +271,15 @@ def _nodes(row: schema.BisectRow) -> str:
     return f"node{'s' if len(row.nodes) > 1 else ''} {words}" if words else "no node"
 
 
+def _inputs(folder: RunFolder) -> str:
+    """Of what was cut out; empty: it computes from constants alone."""
+    return str(folder.path / INPUTS) if any((folder.path / INPUTS).glob("*.npy")) else ""
+
+
 def _command(folder: RunFolder, spec: RunSpec) -> str:
-    words = ["./inv", "run", str(folder.path / MODEL), "--inputs", str(folder.path / INPUTS)]
+    words = ["./inv", "run", str(folder.path / MODEL)]
+    if inputs := _inputs(folder):
+        words += ["--inputs", inputs]
     for name in ("backend", "precision", "target"):
         if spec.options.get(name):
             words += [f"--{name}", spec.options[name]]

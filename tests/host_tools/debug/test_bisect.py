@@ -13,7 +13,7 @@ from host_tools.base import child_process, settings, terminal
 from host_tools.base.errors import Misuse
 from host_tools.debug import wrong_op
 from host_tools.places import on_jvm
-from host_tools.record import kept_tensors, schema
+from host_tools.record import kept_tensors, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import ModelRef, RunSpec
 from host_tools.show import bisect_table
@@ -216,6 +216,15 @@ def test_the_command_of_what_was_cut_out_has_the_options_but_no_numbers_of_nodes
     spec = RunSpec("1", ModelRef("m", "m.tflite", ""), options=options)
     command = wrong_op._command(RunFolder(Path("runs/1")), spec)
     assert command.endswith("--backend gles --precision f32 --options tuning=fast"), command
+
+
+def test_what_was_cut_out_of_constants_alone_is_run_without_inputs(tmp_path):
+    """BATCH_MATMUL of two constants, as quantizers leave it."""
+    folder, spec = RunFolder(tmp_path), RunSpec("1", ModelRef("m", "m.tflite", ""))
+    run_folder.write_arrays(tmp_path / wrong_op.INPUTS, [])
+    assert "--inputs" not in wrong_op._command(folder, spec)
+    run_folder.write_arrays(tmp_path / wrong_op.INPUTS, [np.zeros(1, np.float32)])
+    assert f"--inputs {tmp_path / wrong_op.INPUTS}" in wrong_op._command(folder, spec)
 
 
 def test_damaged_copies_are_an_error_message(search):
