@@ -53,6 +53,8 @@ SUMS = (
             "ADD_N",
             "SCATTER_ND",
             "RFFT2D",
+            "UNSORTED_SEGMENT_SUM",
+            "aeq.hadamard_rotation",
         ]
     )
 )
@@ -102,12 +104,16 @@ ANGLES, MOST_ANGLE = frozenset({"SIN", "COS"}), 12867
 BETWEEN = frozenset({"RESIZE_BILINEAR"})
 # Of numbers below the least normal one GPUs make what they like.
 NORMAL = frozenset({"LOG", "POW"})
+# Its largest numbers are infinite (docs/numbers.md).
+SWISH, MOST_OF_SWISH = frozenset({"HARD_SWISH"}), 6e37
 # On the GPU a positive number is multiplied, too: by 0, of which an infinite slope makes NaN.
 SLOPES = frozenset({"PRELU"})
 # The CPU takes the first operand's size, whatever the second one's is, or keeps the result's.
 NEVER_RESIZED = frozenset({"ATAN2", "aeq.hadamard_rotation"})
 # The CPU's kernels read what is not there; docs/numbers.md has STABLEHLO_PAD's.
-NEVER_EMPTY = frozenset({"RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "REVERSE_V2", "DILATE", "STABLEHLO_PAD"})
+NEVER_EMPTY = frozenset(
+    {"RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "REVERSE_V2", "REVERSE_SEQUENCE", "DILATE", "STABLEHLO_PAD"}
+)
 NAMES = {code: name for name, code in vars(tflite.BuiltinOperator).items() if name[0] != "_"}
 
 
@@ -156,6 +162,8 @@ def specials(dtype: str, ops: frozenset[str]) -> np.ndarray:
         numbers = numbers[(numbers != 0) | ~np.signbit(numbers)]
     if ops & ANGLES:
         numbers = numbers[~(np.abs(numbers) > MOST_ANGLE)]
+    if ops & SWISH:
+        numbers = numbers[~(np.abs(numbers) > MOST_OF_SWISH) | np.isinf(numbers)]
     return numbers[np.abs(numbers) < 1] if ops & TAME else numbers
 
 

@@ -14,7 +14,7 @@
 namespace quadra {
 namespace {
 
-// What a segment without parts is, and how a part u comes into it.
+// A segment without parts, and how a part u comes into it.
 struct Segments {
   int16_t builtin;
   const char *first, *int_first;
