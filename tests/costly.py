@@ -66,10 +66,11 @@ ROWS = (
 
 def is_costly(test: str) -> bool:
     """test: its node's id, from the file's path on."""
-    return any(_fits(test, pattern) for pattern, _ in ROWS)
+    return any(fits(test, pattern) for pattern, _ in ROWS)
 
 
-def _fits(test: str, pattern: str) -> bool:
+def fits(test: str, pattern: str) -> bool:
+    """test: its node's id, from the file's path on; pattern: the end of that path, and the beginning of the name."""
     path, _, name = test.partition("::")
     file, _, beginning = pattern.partition("::")
     return f"/{path}".endswith(f"/{file}") and fnmatchcase(name, f"{beginning.replace('[', '[[]')}*")
