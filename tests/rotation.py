@@ -4,7 +4,7 @@ unless another one is given. Runs of files, by name, on other drivers and with -
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from zlib import crc32
+from hashlib import sha256
 
 from tests.costly import fits
 
@@ -54,6 +54,12 @@ ROWS = (
     Row("test_shared_weights.py::test_a_plan_that_is_made_beside_another_one_holds_no_copy", 2, "the same from a cache, or without"),
     Row("test_images_over_buffers.py::test_the_memory_of_a_phone", 3, "another model, or the same on another phone"),
     Row("test_driver_faults.py::test_calls_that_fail_in_what_is_done_at_the_start_alone", 2, "the same in another life"),
+    Row("test_accelerator.py::test_a_vector_has_the_interpreters_bits", 4, "other ops: how LiteRT takes a delegate knows no op"),
+    Row("test_half_arithmetic.py::test_a_convolution_with_few_of_the_products_adds_floats", 3, "the same on another target"),
+    Row("test_half_arithmetic.py::test_a_source_of_one_slice_is_multiplied_in_floats", 3, "the same on another target"),
+    Row("test_half_arithmetic.py::test_half_means_half", 3, "the same on another target"),
+    Row("test_float32_nodes.py::test_an_overflow_is_gone", 3, "the same on another target"),
+    Row("test_shared_weights.py::test_a_lookup_and_a_product_share_a_table", 3, "the same on another target, other integers"),
     *(
         Row(f"tests/{file}.py::", 0, _BOTH)
         for file in (
@@ -88,5 +94,5 @@ def left_out(tests: Iterable[str], word: str) -> set[str]:
             kept.add(test)
     for (found, _), share in shares.items():
         places = -(-len(share) // ROWS[found].of) if ROWS[found].of else 1
-        kept.update(sorted(share, key=lambda test: crc32(f"{word} {test}".encode()))[:places])
+        kept.update(sorted(share, key=lambda test: sha256(f"{word} {test}".encode()).digest())[:places])
     return {test for share in shares.values() for test in share} - kept
