@@ -14,10 +14,10 @@ MOST = 8  # sources of a group: more of them save little, and two processors wou
 _CHECK = "bugprone-suspicious-include"  # which a file that includes sources is
 # What a source may define for itself, at the beginning of a line: two that have a word in common stay apart.
 _DEFINED = re.compile(
-    r"^(?!\s|//|namespace|using namespace|return|#|\}|template|extern \"C\")[^\n(={;]*?\b(\w+)\s*[(=\[{;]"
-    r"|^(?:struct|class|enum class|enum|union|using|#\s*define|typedef)\s+(\w+)",
-    re.MULTILINE,
+    r"^(?!\s|//|namespace|using namespace|return|#|\}|template|extern \"C\")[^\n(={;]*?\b(\w+)\s*[(=\[{;]", re.MULTILINE
 )
+_TYPE = re.compile(r"^(?:struct|class|enum class|enum|union|using|#\s*define|typedef)\s+(\w+)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _RAW_TEXT = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)  # kernels
 _OF_ONE = {"-MF", "-o", "-c"}  # words whose next one is the source's, or a file's that is made of it
 
@@ -56,20 +56,43 @@ def _including(sources: Iterable[Path]) -> str:
 
 
 def _together(sources: Iterable[Path], entries: dict[Path, dict[str, list[str]]]) -> list[list[Path]]:
-    open_: dict[tuple[str, ...], list[tuple[list[Path], set[str]]]] = {}  # by the floor, and how it is compiled
+    open_: dict[tuple[str, ...], list[tuple[list[Path], _Words]]] = {}  # by the floor, and how it is compiled
     for source in sources:
-        code = _RAW_TEXT.sub("", source.read_text(encoding="utf-8"))
-        words = {word for pair in _DEFINED.findall(code) for word in pair if word}
+        words = _Words.of(source.read_text(encoding="utf-8"))
         floor = source.parent.relative_to(settings.ROOT).parts[:2]
         groups = open_.setdefault((*floor, *_shared(entries[source]["arguments"])), [])
         for members, theirs in groups:
-            if len(members) < MOST and not theirs & words:
+            if len(members) < MOST and not theirs.meet(words):
                 members.append(source)
-                theirs |= words
+                theirs.add(words)
                 break
         else:
             groups.append(([source], words))
     return sorted((members for groups in open_.values() for members, _ in groups), key=len, reverse=True)
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Of sources: what they define, the types among it, and all words."""
+
+    defined: set[str]
+    types: set[str]
+    used: set[str]
+
+    @staticmethod
+    def of(text: str) -> "_Words":
+        code = _RAW_TEXT.sub("", text)
+        types = set(_TYPE.findall(code))
+        return _Words({*_DEFINED.findall(code), *types}, types, set(_WORD.findall(code)))
+
+    def meet(self, other: "_Words") -> bool:
+        """Both define a word, or one uses a header's type that the other has another one of."""
+        return bool(self.defined & other.defined or self.types & other.used or self.used & other.types)
+
+    def add(self, other: "_Words") -> None:
+        self.defined.update(other.defined)
+        self.types.update(other.types)
+        self.used.update(other.used)
 
 
 def _shared(arguments: Sequence[str]) -> tuple[str, ...]:

@@ -140,16 +140,18 @@ def test_sources_that_define_the_same_word_or_are_compiled_in_other_ways_stay_ap
         "struct b {\n",
         "#define c 1\n",
         "int d() {\n",
+        "struct g {\n",
+        "int h(g x) {\n",  # a header's g
     ]
     sources = [tmp_path / f"{number}.cc" for number in range(len(texts))]
     for source, text in zip(sources, texts):
         source.write_text(text)
     entries = [
-        {"file": str(one), "arguments": ["gcc", *["-DX"] * (one == sources[-1]), "-c", one.name]} for one in sources
+        {"file": str(one), "arguments": ["gcc", *["-DX"] * (one == sources[5]), "-c", one.name]} for one in sources
     ]
     (tmp_path / compile_commands.NAME).write_text(json.dumps(entries))
     groups = tidy_groups.write(tmp_path, sources, tmp_path / "together")
-    assert [[int(source.stem) for source in group.sources] for group in groups] == [[0, 2, 4], [1, 3], [5]]
+    assert [[int(source.stem) for source in group.sources] for group in groups] == [[0, 2, 4, 6], [1, 3, 7], [5]]
     written = json.loads((tmp_path / "together" / compile_commands.NAME).read_text())
     assert [one["file"] for one in written[len(texts) :]] == [str(group.path) for group in groups[:2]]
 
