@@ -228,6 +228,8 @@ def size(c: Context, library: str = "", abi: str = "", json: bool = False) -> No
     help={
         "only": "Run the Python tests whose names match this (pytest -k), and no native tests (default: all tests).",
         "slow": "Also run the slow tests.",
+        "turn": "Which of the tests with siblings, of whose kind a run of all has a part: a commit or any other word; all: every"
+        " one (default: those that the commit chooses).",
         "args": "Files, folders and options for pytest: --args='-x tests/host_tools/judge'. With a file or folder no native"
         " tests are run, but those that it names: --args tests/native/json_test.cc (default: none).",
         "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
@@ -242,7 +244,7 @@ def size(c: Context, library: str = "", abi: str = "", json: bool = False) -> No
     optional=["drivers"],
 )
 def test(
-    c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "", drivers: str = "",
+    c: Context, only: str = "", slow: bool = False, turn: str = "", args: str = "", sanitize: str = "", drivers: str = "",
     fresh: bool = False, results: bool = False, json: bool = False,
 ) -> None:  # fmt: skip
     """Build everything and run the tests: native ones with Bazel, then pytest.
@@ -259,7 +261,7 @@ def test(
         asked = driver_matrix.Asked(drivers, slow, only, args, sanitize, fresh, results, json)
         driver_matrix.do(asked, terminal.console())
         return
-    repository.run_tests(only=only, slow=slow, args=args, sanitizers=sanitize)
+    repository.run_tests(only=only, slow=slow, args=args, sanitizers=sanitize, turn=turn)
 
 
 @task(

@@ -11,7 +11,7 @@ import pytest
 from host_tools.base import cpu_drivers, settings
 from host_tools.dev import sanitize
 from host_tools.request import models
-from tests import costly, lean_pocl, more_models, on_driver
+from tests import costly, lean_pocl, more_models, on_driver, rotation
 from tests.delegate import REPORTS, UNOPTIMISED, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.
@@ -33,6 +33,9 @@ def pytest_configure(config):
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also the tests that take long")
+    parser.addoption(
+        "--turn", default=rotation.ALL, help="leave out those of tests/rotation.py that this word does not choose"
+    )
     parser.addoption("--driver", default="", help="run the tests on this row of the table of drivers")
     parser.addoption("--driver-results", default="", help="keep what comes of them in this file, test by test")
 
@@ -65,6 +68,17 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=slow)
         left_out = set(slow)
         items[:] = [item for item in items if item not in left_out]
+        others = rotation.left_out([item.nodeid for item in items], config.getoption("--turn"))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in others])
+        items[:] = [item for item in items if item.nodeid not in others]
+
+
+def pytest_report_header(config):
+    turn = config.getoption("--turn")
+    if turn == rotation.ALL or config.getoption("--slow"):
+        return None
+    chosen = f"of tests with siblings (tests/rotation.py) those that {turn} chooses"
+    return f"{chosen}; the same again: ./inv test --turn {turn}; every one: --turn all"
 
 
 def pytest_report_collectionfinish(config, items):

@@ -11,11 +11,14 @@ from pathlib import Path
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import CommandFailed, Misuse, ToolMissing
-from host_tools.dev import compile_commands
+from host_tools.dev import compile_commands, tidy_groups
+from host_tools.dev.tidy_groups import Group
 
 NATIVE = settings.ROOT / "delegate_native"
 _COMMANDS = settings.ROOT / ".cache" / "clang"
-_DEADLINE_S = 300.0  # of one source
+_TOGETHER = _COMMANDS / "together"
+_DEADLINE_S = 300.0  # of one source, or a group
+_NOT_COMPILED = "clang-diagnostic-error"
 _FINDING = re.compile(
     r"^(?P<path>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:warning|error): (?P<text>.*) \[(?P<check>[\w.,-]+)\]$",
     re.MULTILINE,
@@ -43,22 +46,37 @@ def run(
     """Checks the sources at `paths` (files or folders; none: all) and the headers that they include.
 
     A header among the paths is checked through the first source that includes it. With fix, what clang-tidy can mend
-    is fixed; the findings are those that there were. `show` is told what is being checked.
+    is fixed; the findings are those that there were. `show` is told what is being checked. All sources are read in groups
+    (tidy_groups.py), and a group that does not compile one by one.
     """
     tool = _tool()
     sources = _chosen(compile_commands.write(_COMMANDS), [Path(path).resolve() for path in paths])
+    alone = [Group(source, (source,)) for source in sources]
+    groups = alone if fix or paths else tidy_groups.write(_COMMANDS, sources, _TOGETHER)
 
-    def check(source: Path) -> list[Finding]:
-        show(str(source.relative_to(settings.ROOT)))
-        return _check(tool, source, fix)
+    def check(group: Group) -> list[Finding]:
+        first, *others = group.sources
+        show(str(first.relative_to(settings.ROOT)) + f" and {len(others)} more" * bool(others))
+        return _check_group(tool, group) if others else _check(tool, _COMMANDS, first, fix)
 
     # Two that fix at once would fix a header twice.
     with ThreadPoolExecutor(1 if fix else os.cpu_count()) as pool:
-        return sorted({finding for findings in pool.map(check, sources) for finding in findings})
+        return sorted({finding for findings in pool.map(check, groups) for finding in findings})
 
 
-def _check(tool: str, source: Path, fix: bool) -> list[Finding]:
-    argv = [tool, "-p", _COMMANDS, "--quiet", *(["--fix"] if fix else []), source]
+def _check_group(tool: str, group: Group) -> list[Finding]:
+    try:
+        findings = _check(tool, _TOGETHER, group.path, fix=False)
+    except CommandFailed:
+        findings = None
+    if findings is not None and all(finding.check != _NOT_COMPILED for finding in findings):
+        return findings
+    # Words that only together mean two things are no defect.
+    return [finding for source in group.sources for finding in _check(tool, _COMMANDS, source, fix=False)]
+
+
+def _check(tool: str, commands: Path, source: Path, fix: bool) -> list[Finding]:
+    argv = [tool, "-p", commands, "--quiet", *(["--fix"] if fix else []), source]
     done = child_process.run(argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S, check=False)
     findings = list(_findings(done.stdout))
     if done.returncode != 0 and not findings:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from host_tools.base import android, child_process, settings
-from host_tools.base.errors import CommandFailed, FetchFailed, JudgementFailed, Misuse
+from host_tools.base.errors import CommandFailed, FetchFailed, JudgementFailed, Misuse, QuadraError
 from host_tools.base.progress import progress
 from host_tools.build import bazel, ndk
 from host_tools.dev import sanitize
@@ -38,11 +38,12 @@ _TAKE_A_VALUE = {"-k", "-m", "-o", "-W", "--ignore", "--ignore-glob", "--deselec
                   "--junitxml", "--junit-xml", "--basetemp", "--durations"}  # fmt: skip
 
 
-def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
+def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "", turn: str = "") -> None:
     """Native tests, then pytest on the user's terminal, whose closing line comes last. Files among args are the only
     ones that are run; a native test's is run by Bazel. With sanitizers, the Python tests that run the delegate, which
     is built with them. Whole runs take a process per processor and two more, for while others wait; what they need
-    for Android is built before, so that none waits for Bazel.
+    for Android is built before, so that none waits for Bazel. Whole quick runs have of tests with siblings those that `turn`
+    chooses (tests/rotation.py): the commit's, unless a word is given.
 
     Misuse: args name a file that is not there, a native source that is no test, or a native test together with
     sanitizers, or with options that are nobody's."""
@@ -75,7 +76,10 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
         bazel.prepare_android(android.ABIS if slow else android.QUICK_ABIS, android.ABIS)
     elif not only and not files:
         _run_native()
-    argv = [sys.executable, "-m", "pytest", *(["--slow"] if slow else []), *(["-k", only] if only else []), *chosen]
+    if not turn and not (only or args or slow or sanitizers):
+        turn = _commit()
+    of_all = [*(["--slow"] if slow else []), *(["--turn", turn] if turn else []), *(["-k", only] if only else [])]
+    argv = [sys.executable, "-m", "pytest", *of_all, *chosen]
     # A part is run by someone who looks on: in order, and with --pdb and -s as ever.
     together = [] if only or args else ["--numprocesses", str((os.cpu_count() or 1) + 2), "--dist", "worksteal"]
     _fail_unless_passed(child_process.hand_over([*argv, *together, *words], cwd=settings.ROOT, env=env), only)
@@ -102,6 +106,16 @@ def _named_files(words: Sequence[str]) -> list[str]:
             raise Misuse(f"test {word}", "there is no such file", "name files from the repository's root: tests/…")
         found.append(word)
     return found
+
+
+def _commit() -> str:
+    """The checkout's, short; where there is none, a word: the same tests every time."""
+    try:
+        return child_process.run(
+            ["git", "rev-parse", "--short=10", "HEAD"], cwd=settings.ROOT, timeout_s=60
+        ).stdout.strip()
+    except QuadraError:
+        return "none"
 
 
 def _run_native(targets: Sequence[str] = (bazel.EVERYTHING,)) -> None:

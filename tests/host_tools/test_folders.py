@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,12 @@ def imported(source: str, modules: set[str], types: bool = False) -> Iterator[st
 
 
 SOURCES = {module_of(path): path.read_text(encoding="utf-8") for path in TOOLKIT.rglob("*.py")}
-GRAPH = {module: set(imported(source, set(SOURCES))) - {module} for module, source in SOURCES.items()}
+
+
+@cache
+def graph() -> dict[str, set[str]]:
+    """What each module of the toolkit imports. Every process of a run collects this file; one looks into the sources."""
+    return {module: set(imported(source, set(SOURCES))) - {module} for module, source in SOURCES.items()}
 
 
 def folder_of(module: str) -> str:
@@ -107,21 +113,21 @@ def test_imports_follow_the_table():
     allowed = rules()
     assert not [
         f"{module} imports {other}"
-        for module in GRAPH
-        for other in GRAPH[module]
+        for module in graph()
+        for other in graph()[module]
         if not may_import(module, other, allowed)
     ]
 
 
 def test_the_virtual_device_is_known_by_its_names_and_faults_only():
     known = {"host_tools.virtual_device.registry", "host_tools.virtual_device.faults"}
-    outside = {other for module in GRAPH if folder_of(module) != "virtual_device" for other in GRAPH[module]}
+    outside = {other for module in graph() if folder_of(module) != "virtual_device" for other in graph()[module]}
     assert {other for other in outside if folder_of(other) == "virtual_device"} <= known
 
 
 def test_what_analyses_starts_no_process():
     modules = [module for module in SOURCES if folder_of(module) in ANALYSES]
-    assert not [module for module in modules if STARTER in reached(module, GRAPH)]
+    assert not [module for module in modules if STARTER in reached(module, graph())]
     starters = re.compile(
         r"\bsubprocess\.(?:run|Popen|call|check_\w+)\(|\bos\.(?:system|popen|exec\w+|spawn\w+|fork)\(|multiprocessing"
     )
@@ -138,14 +144,14 @@ def test_the_python_api_calls_what_the_tasks_call_and_no_task():
 @pytest.mark.parametrize("folder", ["run", "measure", "debug", "parity"])
 def test_a_task_of_a_folder_is_thin(folder):
     """It runs nothing by itself: it neither knows a place nor an attempt, and its file is short."""
-    tasks = [one for one in GRAPH if folder_of(one) == "tasks" and folder in map(folder_of, GRAPH[one])]
+    tasks = [one for one in graph() if folder_of(one) == "tasks" and folder in map(folder_of, graph()[one])]
     named = [
         one for one in tasks if one.rpartition(".")[2] in ("run", "bench", "overflow", "advise", "support", "parity")
     ]
     assert named
     for task in named:
         assert SOURCES[task].count("\n") <= _LONGEST_TASK, task
-        assert not {"places", "phone", "build"} & set(map(folder_of, GRAPH[task])), task
+        assert not {"places", "phone", "build"} & set(map(folder_of, graph()[task])), task
 
 
 def test_no_files_import_each_other_not_even_for_types():
@@ -159,8 +165,8 @@ def test_no_files_import_each_other_not_even_for_types():
 def test_no_circle_between_folders_of_a_folder():
     packages = {module for module in SOURCES if (TOOLKIT.parent / Path(*module.split("."))).is_dir()}
     between: dict[str, set[str]] = {}
-    for module in GRAPH:
-        for other in GRAPH[module]:
+    for module in graph():
+        for other in graph()[module]:
             here, there = (one if one in packages else one.rpartition(".")[0] for one in (module, other))
             if here != there and not here.startswith(f"{there}.") and not there.startswith(f"{here}."):
                 between.setdefault(here, set()).add(there)

@@ -22,7 +22,7 @@ from host_tools.dev import release, repository
 from host_tools.judge.bench_figures import Asked, Bench
 from host_tools.show import bench_columns, run_diff_table
 from host_tools.tasks import command_line
-from tests.host_tools.test_folders import GRAPH, SOURCES, imported, module_of
+from tests.host_tools.test_folders import SOURCES, graph, imported, module_of
 
 # Functions for the tasks that only a clone has, beside those that call require_clone.
 OF_A_CLONE = {"choices": {"_sanitizers", "_checks", "_fuzzed"}, "doctor": {"_ndk"}}
@@ -64,7 +64,7 @@ def imports_of(module: str) -> set[str]:
 
 def test_what_is_in_the_wheel_imports_nothing_that_is_not():
     there = in_the_wheel()
-    asked = [module for module in sorted(there) if GRAPH[module] - there]
+    asked = [module for module in sorted(there) if graph()[module] - there]
     missing = {module: imports_of(module) - there for module in asked}
     assert asked and {module: others for module, others in missing.items() if others} == {}
     assert "host_tools.build.prebuilt" in there and "host_tools.build.bazel" not in there

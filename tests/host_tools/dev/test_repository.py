@@ -18,6 +18,7 @@ def ran(monkeypatch):
     monkeypatch.setattr(bazel, "test", lambda targets: seen.update(native=list(targets)) or list(targets))
     monkeypatch.setattr(bazel, "prepare_android", lambda *abis: None)
     monkeypatch.setattr(ndk, "find", lambda: None)
+    monkeypatch.setattr(repository, "_commit", lambda: "c0ffee")
 
     def hand_over(argv, cwd, env):
         seen.update(python=[word for word in argv[3:] if word != "--dist" and not word.isdigit()])
@@ -34,7 +35,9 @@ EVERYTHING = [bazel.EVERYTHING]
 @pytest.mark.parametrize(
     ("asked", "native", "python"),
     [
-        ({}, EVERYTHING, TOGETHER),
+        ({}, EVERYTHING, ["--turn", "c0ffee", *TOGETHER]),
+        ({"turn": "all"}, EVERYTHING, ["--turn", "all", *TOGETHER]),
+        ({"turn": "c0ffee", "only": "conv"}, None, ["--turn", "c0ffee", "-k", "conv"]),
         ({"slow": True}, EVERYTHING, ["--slow", *TOGETHER]),
         (
             {"args": "--junitxml tests/out.xml --basetemp tests/x --durations 9"},
@@ -98,6 +101,27 @@ def test_a_sanitizer_runs_the_files_that_are_named_or_its_own(ran, monkeypatch, 
     assert not {"test_references.py", "test_folders.py"} & files
     repository.run_tests(sanitizers="thread")
     assert ran["python"][:2] == ["tests/test_lifetime.py", "tests/test_sanitizers.py"]
+
+
+def test_the_turn_is_the_checkouts_commit(monkeypatch, tmp_path):
+    monkeypatch.setattr(repository.settings, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert repository._commit() == "none"
+    for words in (
+        ["init", "-q"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"],
+    ):
+        child_process.run(["git", *words], cwd=tmp_path, timeout_s=60)
+    head = child_process.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, timeout_s=60).stdout
+    assert head.startswith(repository._commit()) and len(repository._commit()) == 10
+
+
+def test_the_output_says_what_was_chosen_and_how_to_choose_it_again():
+    def said(**given):
+        return conftest.pytest_report_header(SimpleNamespace(getoption=lambda name: given[name.strip("-")]))
+
+    assert "./inv test --turn c0ffee;" in said(turn="c0ffee", slow=False)
+    assert not said(turn="all", slow=False) and not said(turn="c0ffee", slow=True)
 
 
 def test_words_that_select_nothing_are_said(ran, monkeypatch):
