@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "delegate_native/base/texts.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -191,16 +192,35 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 bool HasOneInput(const Node& node) { return node.inputs.size() == 1; }
 
-// Folds ints alone, one after another in memory, as sizes and amounts of padding are.
+// Picks from all inputs' numbers, one input after the other.
 ConstantData Fold(const Graph& graph, const Node& node) {
-  const bool outermost = node.attributes.Int("axis") == 4 - graph.value(node.outputs[0]).rank;
-  if (!outermost || IsFloat(graph.value(node.inputs[0]).element)) return nullptr;
-  std::vector<int32_t> made;
-  for (ValueId id : node.inputs) {
-    const std::vector<int32_t> part = graph.value(id).constant->ints();
-    made.insert(made.end(), part.begin(), part.end());
+  if (!IsSmallConstant(graph, node)) return nullptr;
+  const auto join = [&](const auto& numbers_of, auto* all) {
+    for (ValueId id : node.inputs) {
+      const auto& numbers = numbers_of(*graph.value(id).constant);
+      all->insert(all->end(), numbers.begin(), numbers.end());
+    }
+  };
+  const int axis = node.attributes.Int("axis");
+  std::vector<int> places;
+  int outer = 1;
+  for (int a = kFirstAxis; a < axis; ++a) outer *= graph.shape(node.outputs[0]).axis(a);
+  for (int i = 0; i < outer; ++i) {
+    int first = 0;
+    for (ValueId id : node.inputs) {
+      const int size = static_cast<int>(graph.shape(id).elements());
+      for (int k = 0; k < size / outer; ++k) places.push_back(first + size / outer * i + k);
+      first += size;
+    }
   }
-  return std::make_shared<const Constant>(graph.value(node.inputs[0]).element, std::move(made));
+  if (IsFloat(graph.value(node.inputs[0]).element)) {
+    std::vector<float> all;
+    join([](const Constant& one) { return *one.floats(); }, &all);
+    return Picked(Constant(std::move(all)), places);
+  }
+  std::vector<int32_t> all;
+  join([](const Constant& one) { return one.ints(); }, &all);
+  return Picked(Constant(graph.value(node.inputs[0]).element, std::move(all)), places);
 }
 
 }  // namespace

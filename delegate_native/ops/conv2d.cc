@@ -26,6 +26,7 @@
 #include "delegate_native/ops/cpu_kernels.h"
 #include "delegate_native/ops/depthwise_conv2d.h"
 #include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/stored_weights.h"
 #include "delegate_native/ops/winograd.h"
 #include "delegate_native/tflite/importer.h"
@@ -83,6 +84,33 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+// Folds products of few pixels, as layers make them that learn a table from places.
+ConstantData Fold(const Graph& graph, const Node& node) {
+  constexpr int64_t kMostProducts = 1 << 22;
+  const Shape &weights = graph.shape(node.inputs[1]), &out = graph.shape(node.outputs[0]);
+  const bool of_pixels = weights.h * weights.w == 1 && weights.c == graph.shape(node.inputs[0]).c &&
+                         out.h == graph.shape(node.inputs[0]).h &&
+                         out.w == graph.shape(node.inputs[0]).w;
+  if (!of_pixels || out.elements() * weights.c > kMostProducts || !IsSmallConstant(graph, node)) {
+    return nullptr;
+  }
+  const auto floats = [&](size_t i) { return graph.value(node.inputs[i]).constant->floats(); };
+  const SharedFloats in = floats(0), filters = floats(1);
+  const SharedFloats bias = node.inputs.size() > 2 ? floats(2) : nullptr;
+  const size_t depth = static_cast<size_t>(weights.c);
+  std::vector<float> made;
+  for (size_t pixel = 0; pixel < in->size(); pixel += depth) {
+    for (size_t o = 0; o < static_cast<size_t>(out.c); ++o) {
+      double sum = bias ? (*bias)[o] : 0.0f;
+      for (size_t i = 0; i < depth; ++i) {
+        sum += static_cast<double>((*in)[pixel + i]) * (*filters)[o * depth + i];
+      }
+      made.push_back(static_cast<float>(sum));
+    }
+  }
+  return std::make_shared<const Constant>(std::move(made));
+}
+
 }  // namespace
 
 Status CheckBias(const Graph& graph, const Node& node, int channels) {
@@ -123,6 +151,7 @@ const Op kConv2dOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .convolution = Convolution::kDense,
 };
 

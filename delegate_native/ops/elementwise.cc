@@ -11,6 +11,7 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/border_kernels.h"
 #include "delegate_native/ops/cpu_kernels.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/grid.h"
 
 namespace quadra {
@@ -199,17 +200,45 @@ Status BroadcastShape(Graph* graph, const Node& node) {
 
 ConstantData FoldElementwise(const Op& op, const Graph& graph, const Node& node) {
   const Value& out = graph.value(node.outputs[0]);
-  const ConstantData& first = graph.value(node.inputs[0]).constant;
-  const ConstantData& last = graph.value(node.inputs.back()).constant;
-  if (IsFloat(out.element) || IsFloat(first->element()) || out.rank > 1) return nullptr;
-  const std::vector<int32_t> a = first->ints(), b = last->ints();
-  std::vector<int32_t> made(static_cast<size_t>(out.shape.c));
-  for (size_t i = 0; i < made.size(); ++i) {
-    const int64_t value = op.int_value(a[a.size() > 1 ? i : 0], b[b.size() > 1 ? i : 0]);
-    made[i] = static_cast<int32_t>(value);
-    if (made[i] != value) return nullptr;
+  const bool selects = op.operands == 3;
+  if ((!op.value && !selects) || !IsSmallConstant(graph, node)) return nullptr;
+  std::vector<std::vector<double>> operands;
+  for (ValueId id : node.inputs) {
+    const Value& value = graph.value(id);
+    const bool of_floats = IsFloat(value.element);
+    const SharedFloats floats = of_floats ? value.constant->floats() : nullptr;
+    const std::vector<int32_t> ints = of_floats ? std::vector<int32_t>() : value.constant->ints();
+    operands.emplace_back();
+    for (int place : PlacesOf(out.shape, StepsOf(value.shape))) {
+      const size_t at = static_cast<size_t>(place);
+      operands.back().push_back(of_floats ? static_cast<double>((*floats)[at]) : ints[at]);
+    }
   }
-  return std::make_shared<const Constant>(out.element, std::move(made));
+  const std::vector<double>&a = operands[0], &b = operands[operands.size() > 1];
+  const bool of_ints = !IsFloat(graph.value(node.inputs[0]).element);
+  std::vector<float> floats;
+  std::vector<int32_t> ints;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double made = !selects ? op.value(a[i], b[i], of_ints) : a[i] != 0 ? b[i] : operands[2][i];
+    if (made != made)
+      return nullptr;  // no NaN is equal to itself: numbers would differ when folded again
+    if (node.attributes.Has("low")) {
+      made = std::max(made, static_cast<double>(node.attributes.Float("low")));
+      made = std::min(made, static_cast<double>(node.attributes.Float("high")));
+    }
+    if (!of_ints && out.element == Element::kInt32) {
+      made = std::min(std::max(made, double{INT32_MIN}), double{INT32_MAX});  // as CAST does
+    }
+    if (IsFloat(out.element)) {
+      floats.push_back(static_cast<float>(made));
+    } else if (made > -2147483649.0 && made < 2147483648.0) {
+      ints.push_back(static_cast<int32_t>(made));
+    } else {
+      return nullptr;  // beyond 32 bits
+    }
+  }
+  return IsFloat(out.element) ? std::make_shared<const Constant>(std::move(floats))
+                              : std::make_shared<const Constant>(out.element, std::move(ints));
 }
 
 Status ElementwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,

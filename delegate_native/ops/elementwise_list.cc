@@ -263,14 +263,13 @@ constexpr Op Comparison(const char* name, int16_t builtin, const char* formula,
   return Jumping(op);
 }
 // A row whose results are known where its operands are.
-constexpr Op Known(int64_t (*int_value)(int64_t, int64_t), Op op) {
-  op.int_value = int_value;
+constexpr Op Known(double (*value)(double a, double b, bool of_ints), Op op) {
+  op.value = value;
   return op;
 }
-// No value: nothing that fits an int32.
-int64_t FloorDiv(int64_t a, int64_t b) {
-  if (b == 0) return INT64_MIN;
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+// As the CPU, whose quotient of floats is one.
+double FloorDiv(double a, double b, bool of_ints) {
+  return std::floor(of_ints ? a / b : static_cast<float>(a / b));
 }
 // A row with an import of its own; without a code it is made by another's import.
 constexpr Op With(Status (*import)(Importer*), const char* attributes, Op op,
@@ -293,27 +292,29 @@ constexpr int16_t kNone = -1;
 }  // namespace
 
 const Op kElementwiseOps[] = {
-    Known([](int64_t a, int64_t b) { return a + b; },
+    Known([](double a, double b, bool) { return a + b; },
           Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kNumbers, "$a + $b"))),
-    Known([](int64_t a, int64_t b) { return a - b; },
+    Known([](double a, double b, bool) { return a - b; },
           Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kNumbers, "$a - $b"))),
-    Known([](int64_t a, int64_t b) { return a * b; },
+    Known([](double a, double b, bool) { return a * b; },
           Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b"))),
-    Known([](int64_t a, int64_t b) { return b ? a / b : INT64_MIN; },
+    Known([](double a, double b, bool) { return a / b; },
           Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, QUADRA_TEXT("divided($a, $b)"),
                          QUADRA_TEXT("int_quotient($a, $b)")))),
     Copying(With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a"))),
     // As the CPU: where one is NaN, the second.
-    Known([](int64_t a, int64_t b) { return std::max(a, b); },
+    Known([](double a, double b, bool) { return a > b ? a : b; },
           Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered, QUADRA_TEXT("larger($a, $b)"),
               QUADRA_TEXT("choose(is_less($b, $a), $a, $b)"))),
-    Known([](int64_t a, int64_t b) { return std::min(a, b); },
+    Known([](double a, double b, bool) { return a < b ? a : b; },
           Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered, QUADRA_TEXT("smaller($a, $b)"),
               QUADRA_TEXT("choose(is_less($a, $b), $a, $b)"))),
-    Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, QUADRA_TEXT("power($a, $b)"),
-        QUADRA_TEXT("int_power($a, $b)")),
-    Row(QUADRA_TEXT("squared_difference"), kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
-        QUADRA_TEXT("($a - $b) * ($a - $b)")),
+    Known([](double a, double b, bool) -> double { return std::pow(a, b); },
+          Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, QUADRA_TEXT("power($a, $b)"),
+              QUADRA_TEXT("int_power($a, $b)"))),
+    Known([](double a, double b, bool) -> double { return (a - b) * (a - b); },
+          Row(QUADRA_TEXT("squared_difference"), kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
+              QUADRA_TEXT("($a - $b) * ($a - $b)"))),
     Known(FloorDiv, Jumping(Row(QUADRA_TEXT("floor_div"), kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
                                 QUADRA_TEXT("floor_quotient($a, $b)"),
                                 QUADRA_TEXT("int_floor_div($a, $b)")))),
@@ -324,16 +325,26 @@ const Op kElementwiseOps[] = {
     Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
         QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), $b * $a, $a)")),
 
-    Comparison("equal", kTfLiteBuiltinEqual, QUADRA_TEXT("is_equal($a, $b)"), kAllElements),
-    Comparison("not_equal", kTfLiteBuiltinNotEqual, QUADRA_TEXT("1 - is_equal($a, $b)"),
-               kAllElements),
-    Comparison("less", kTfLiteBuiltinLess, QUADRA_TEXT("is_less($a, $b)")),
-    Comparison("less_equal", kTfLiteBuiltinLessEqual, QUADRA_TEXT("is_at_most($a, $b)")),
-    Comparison("greater", kTfLiteBuiltinGreater, QUADRA_TEXT("is_less($b, $a)")),
-    Comparison("greater_equal", kTfLiteBuiltinGreaterEqual, QUADRA_TEXT("is_at_most($b, $a)")),
-    Row(QUADRA_TEXT("logical_and"), kTfLiteBuiltinLogicalAnd, 1, 2, kBools, "$a & $b"),
-    Row(QUADRA_TEXT("logical_or"), kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b"),
-    Row(QUADRA_TEXT("logical_not"), kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a"),
+    Known([](double a, double b, bool) -> double { return a == b; },
+          Comparison("equal", kTfLiteBuiltinEqual, QUADRA_TEXT("is_equal($a, $b)"), kAllElements)),
+    Known([](double a, double b, bool) -> double { return a != b; },
+          Comparison("not_equal", kTfLiteBuiltinNotEqual, QUADRA_TEXT("1 - is_equal($a, $b)"),
+                     kAllElements)),
+    Known([](double a, double b, bool) -> double { return a < b; },
+          Comparison("less", kTfLiteBuiltinLess, QUADRA_TEXT("is_less($a, $b)"))),
+    Known([](double a, double b, bool) -> double { return a <= b; },
+          Comparison("less_equal", kTfLiteBuiltinLessEqual, QUADRA_TEXT("is_at_most($a, $b)"))),
+    Known([](double a, double b, bool) -> double { return a > b; },
+          Comparison("greater", kTfLiteBuiltinGreater, QUADRA_TEXT("is_less($b, $a)"))),
+    Known(
+        [](double a, double b, bool) -> double { return a >= b; },
+        Comparison("greater_equal", kTfLiteBuiltinGreaterEqual, QUADRA_TEXT("is_at_most($b, $a)"))),
+    Known([](double a, double b, bool) -> double { return a * b; },
+          Row(QUADRA_TEXT("logical_and"), kTfLiteBuiltinLogicalAnd, 1, 2, kBools, "$a & $b")),
+    Known([](double a, double b, bool) -> double { return a + b > 0; },
+          Row(QUADRA_TEXT("logical_or"), kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b")),
+    Known([](double a, double, bool) -> double { return 1 - a; },
+          Row(QUADRA_TEXT("logical_not"), kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a")),
     Row(QUADRA_TEXT("bitwise_xor"), kTfLiteBuiltinBitwiseXor, 1, 2, kInts | kNarrowInts, "$a ^ $b"),
     With(ImportRightShift, QUADRA_TEXT("most"),
          Row(QUADRA_TEXT("right_shift"), kTfLiteBuiltinRightShift, 1, 2, kInts | kNarrowInts,
@@ -348,13 +359,16 @@ const Op kElementwiseOps[] = {
      .result = Result::kLikeSecond,
      .max_rank = kMostRank},
 
-    Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, QUADRA_TEXT("magnitude($a)"),
-        QUADRA_TEXT("max($a, -$a)")),
+    Known([](double a, double, bool) -> double { return std::fabs(a); },
+          Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, QUADRA_TEXT("magnitude($a)"),
+              QUADRA_TEXT("max($a, -$a)"))),
     Jumping(Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)")),
-    Unary("cos", kTfLiteBuiltinCos, 2, QUADRA_TEXT("cosine($a)")),
+    Known([](double a, double, bool) -> double { return std::cos(a); },
+          Unary("cos", kTfLiteBuiltinCos, 2, QUADRA_TEXT("cosine($a)"))),
     Unary("elu", kTfLiteBuiltinElu, 1,
           QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), exp_less_one($a), $a)")),
-    Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)"),
+    Known([](double a, double, bool) -> double { return std::exp(a); },
+          Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)")),
     Jumping(Unary("floor", kTfLiteBuiltinFloor, 1, QUADRA_TEXT("floor($a)"))),
     // Far below 0 the second factor is 0, as on the CPU.
     With(ImportGelu, "",
@@ -371,11 +385,14 @@ const Op kElementwiseOps[] = {
          Unary(QUADRA_TEXT("leaky_relu"), kTfLiteBuiltinLeakyRelu, 2,
                QUADRA_TEXT("above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),
          sizeof(TfLiteLeakyReluParams)),
-    Unary("log", kTfLiteBuiltinLog, 2, "log($a)"),
+    Known([](double a, double, bool) -> double { return std::log(a); },
+          Unary("log", kTfLiteBuiltinLog, 2, "log($a)")),
     // exp of a large number is inf and its inverse 0, which is right.
-    Unary("logistic", kTfLiteBuiltinLogistic, 3,
-          QUADRA_TEXT("vec4(1.0f) / (vec4(1.0f) + exp(-$a))")),
-    Row("neg", kTfLiteBuiltinNeg, 1, 1, kNumbers, "-$a"),
+    Known([](double a, double, bool) -> double { return 1 / (1 + std::exp(-a)); },
+          Unary("logistic", kTfLiteBuiltinLogistic, 3,
+                QUADRA_TEXT("vec4(1.0f) / (vec4(1.0f) + exp(-$a))"))),
+    Known([](double a, double, bool) -> double { return -a; },
+          Row("neg", kTfLiteBuiltinNeg, 1, 1, kNumbers, "-$a")),
     {.name = "clamp",
      .builtins = {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1,
                   kTfLiteBuiltinRelu0To1, -1},
@@ -387,21 +404,26 @@ const Op kElementwiseOps[] = {
      .int_formula =
          QUADRA_TEXT("choose(is_less(vec4($high), to_float($a)), to_int(vec4($high)), max($a, "
                      "to_int(vec4($low))))"),
+     .value = [](double x, double, bool) { return x; },
      .max_rank = kMostRank,
      .copies = HasNoLimits},
     // To the even one of two neighbours.
     Jumping(Unary("round", kTfLiteBuiltinRound, 1, QUADRA_TEXT("round_even($a)"))),
-    Unary("rsqrt", kTfLiteBuiltinRsqrt, 3, QUADRA_TEXT("vec4(1.0f) / sqrt($a)")),
+    Known([](double a, double, bool) -> double { return 1 / std::sqrt(a); },
+          Unary("rsqrt", kTfLiteBuiltinRsqrt, 3, QUADRA_TEXT("vec4(1.0f) / sqrt($a)"))),
     Jumping(Row("sign", kTfLiteBuiltinSign, 2, 1, kNumbers,
                 QUADRA_TEXT("choose(is_number($a), to_float(is_less(vec4(0.0f), $a) - is_less($a, "
                             "vec4(0.0f))), $a)"),
                 QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))"))),
     Unary("silu", kNone, 0, QUADRA_TEXT("$a / (vec4(1.0f) + exp(-$a))")),
-    Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)"),
-    Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
+    Known([](double a, double, bool) -> double { return std::sin(a); },
+          Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)")),
+    Known([](double a, double, bool) -> double { return std::sqrt(a); },
+          Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)")),
     Row(QUADRA_TEXT("zeros_like"), kTfLiteBuiltinZerosLike, 1, 1, kAllElements,
         QUADRA_TEXT("vec4(0.0f)"), "ivec4(0)"),
-    Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
+    Known([](double a, double, bool) -> double { return a * a; },
+          Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a")),
     // Beyond 10 the result is 1 in float32, and some drivers overflow there.
     Unary("tanh", kTfLiteBuiltinTanh, 3, QUADRA_TEXT("tanh(bounded($a, -10.0f, 10.0f))")),
     // Halfway between two steps the result depends on the product's last bit, so the product is the
@@ -413,19 +435,21 @@ const Op kElementwiseOps[] = {
                    " + vec4(0.5f)) * vec4($scale) + vec4($low)")),
          sizeof(TfLiteFakeQuantParams)),
 
-    With(ImportCast, "",
-         Makes(Result::kDeclared, Row("to_float", kTfLiteBuiltinCast, 7, 1, kAllElements, "$a",
-                                      QUADRA_TEXT("to_float($a)")))),
+    Known([](double a, double, bool) -> double { return a; },
+          With(ImportCast, "",
+               Makes(Result::kDeclared, Row("to_float", kTfLiteBuiltinCast, 7, 1, kAllElements,
+                                            "$a", QUADRA_TEXT("to_float($a)"))))),
     // As the CPU: the nearest end for what is beyond an integer's ends, the upper one for NaN.
-    Known([](int64_t a, int64_t) { return a; },
+    Known([](double a, double, bool) { return a; },
           Makes(Result::kDeclared,
                 Row("to_int", kNone, 0, 1, kAllElements,
                     QUADRA_TEXT("choose(is_less($a, vec4(2147483648.0f)), to_int(max($a, "
                                 "vec4(-2147483648.0f))), ivec4(2147483647))"),
                     "$a"))),
-    Makes(Result::kBool,
-          Row("to_bool", kNone, 0, 1, kAllElements, QUADRA_TEXT("1 - is_equal($a, vec4(0.0f))"),
-              QUADRA_TEXT("1 - is_equal($a, ivec4(0))"))),
+    Known([](double a, double, bool) -> double { return a != 0; },
+          Makes(Result::kBool, Row("to_bool", kNone, 0, 1, kAllElements,
+                                   QUADRA_TEXT("1 - is_equal($a, vec4(0.0f))"),
+                                   QUADRA_TEXT("1 - is_equal($a, ivec4(0))")))),
     Makes(Result::kDeclared,
           Row("to_uint8", kNone, 0, 1, kAllElements,
               QUADRA_TEXT(

@@ -4,6 +4,7 @@
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/ops/stored_weights.h"
@@ -168,11 +169,19 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
-// Folds a vector alone, as sizes are.
 ConstantData Fold(const Graph& graph, const Node& node) {
-  const Value& data = graph.value(node.inputs[0]);
-  if (data.rank != 1) return nullptr;
-  return Picked(*data.constant, graph.value(node.inputs[1]).constant->ints());
+  Views views;
+  std::vector<int> dims, places;
+  if (!IsSmallConstant(graph, node) || !MakeViews(graph, node, &views, &dims).ok()) return nullptr;
+  const std::vector<int32_t> indices = graph.value(node.inputs[1]).constant->ints();
+  const Shape &data = views.data, &out = views.out;
+  for (int row = 0; row < out.b * out.h; ++row) {
+    for (int i = 0; i < out.w; ++i) {
+      const int index = indices[static_cast<size_t>(row / out.h * out.w + i)];
+      for (int k = 0; k < out.c; ++k) places.push_back((row * data.w + index) * out.c + k);
+    }
+  }
+  return Picked(*graph.value(node.inputs[0]).constant, places);
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // GATHER_ND: parts of a tensor by vectors of indices along its first axes. SCATTER_ND: such parts
 // put into zeros, and added where they meet. An index that is out of range is taken for the
 // nearest; the CPU fails there.
+#include <algorithm>
+
 #include "delegate_native/base/status.h"
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/tflite/importer.h"
@@ -176,6 +179,25 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value &value = graph.value(node.inputs[0]), &indices = graph.value(node.inputs[1]);
+  Places places;
+  if (!IsSmallConstant(graph, node) || !FindPlaces(indices, SizesOf(value), &places).ok()) {
+    return nullptr;
+  }
+  const std::vector<int32_t> at = indices.constant->ints();
+  std::vector<int> picked;
+  for (size_t i = 0; i < at.size();) {
+    int row = 0;
+    for (size_t axis = 0; axis < static_cast<size_t>(places.depth); ++axis, ++i) {
+      const int size = places.sizes[axis];
+      row = row * size + std::min(std::max(at[i], 0), size - 1);
+    }
+    for (int k = 0; k < places.part; ++k) picked.push_back(row * places.part + k);
+  }
+  return Picked(*value.constant, picked);
+}
+
 }  // namespace
 
 extern const Op kGatherNdOp;
@@ -186,6 +208,7 @@ const Op kGatherNdOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .moves = true,

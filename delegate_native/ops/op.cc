@@ -105,15 +105,14 @@ Status CheckHeld(const Graph& graph) {
 
 // The node's result, if it is known already.
 void Fold(const Op& op, Graph* graph, const Node& node) {
-  // Only ints are folded.
   const auto is_known = [graph](ValueId id) {
     const ConstantData& constant = graph->value(id).constant;
     return constant && constant->fits_ints();
   };
   if (!node.fused.empty() || !std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) return;
-  ConstantData folded = op.fold        ? op.fold(*graph, node)
-                        : op.int_value ? FoldElementwise(op, *graph, node)
-                                       : nullptr;
+  ConstantData folded = op.fold      ? op.fold(*graph, node)
+                        : op.formula ? FoldElementwise(op, *graph, node)
+                                     : nullptr;
   if (folded) graph->value(node.outputs[0]).constant = std::move(folded);
 }
 

@@ -115,8 +115,9 @@ struct Op {
   const char* formula = nullptr;
   // The same where the first operand is of ints; null: it is the same text.
   const char* int_formula = nullptr;
-  // The same for numbers that are known when shapes are: sizes which a model computes.
-  int64_t (*int_value)(int64_t a, int64_t b) = nullptr;
+  // The same for numbers that are known before: sizes which a model computes, tables of positions.
+  // Two floats are no nearer to each other than doubles tell; a result is rounded to its type.
+  double (*value)(double a, double b, bool of_ints) = nullptr;
   int8_t operands = 1;
   Elements takes = kFloats;  // elements of the operands
   bool activates = false;    // its parameters begin with a fused activation

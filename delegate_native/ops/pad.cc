@@ -2,8 +2,11 @@
 // number is 0, or PADV2's third input.
 #include "delegate_native/ops/pad.h"
 
+#include <utility>
+
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/window.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
@@ -144,6 +147,31 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+ConstantData Fold(const Graph& graph, const Node& node) {
+  if (!IsSmallConstant(graph, node)) return nullptr;
+  const Value& in = graph.value(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const Steps steps = StepsOf(out);
+  int first = 0;
+  for (int axis = 4 - node.attributes.Int("axes"); axis < 4; ++axis) {
+    first += PaddingOf(node.attributes, axis).before * steps.of[axis - kFirstAxis];
+  }
+  const std::vector<int> places = PlacesOf(in.shape, steps, first);
+  const auto put = [&](const auto& numbers, auto* made) {
+    for (size_t i = 0; i < numbers.size(); ++i)
+      (*made)[static_cast<size_t>(places[i])] = numbers[i];
+  };
+  const size_t size = static_cast<size_t>(out.elements());
+  if (IsFloat(in.element)) {
+    std::vector<float> made(size, node.attributes.Float("value"));
+    put(*in.constant->floats(), &made);
+    return std::make_shared<const Constant>(std::move(made));
+  }
+  std::vector<int32_t> made(size, node.attributes.Int("int_value"));
+  put(in.constant->ints(), &made);
+  return std::make_shared<const Constant>(in.element, std::move(made));
+}
+
 }  // namespace
 
 extern const Op kPadOp;
@@ -155,6 +183,7 @@ const Op kPadOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .copies = AlwaysCopies,
     .moves = true,

@@ -5,6 +5,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/ops/reshape.h"
@@ -233,18 +234,14 @@ bool StepsByOne(const Node& node) {
 }  // namespace
 
 ConstantData FoldSlice(SlicePlaces places, const Value& from, const Shape& to_shape) {
-  std::vector<int> taken = {0};  // places of what is taken along the axes so far
+  Steps steps = StepsOf(from.shape);
+  int first = 0;
   for (int axis = kFirstAxis; axis < 4; ++axis) {
-    std::vector<int> longer;
-    for (int place : taken) {
-      int at = place * from.shape.axis(axis) + *places.start_of(axis);
-      for (int i = 0; i < to_shape.axis(axis); ++i, at += *places.stride_of(axis)) {
-        longer.push_back(at);
-      }
-    }
-    taken = std::move(longer);
+    int& step = steps.of[axis - kFirstAxis];
+    first += *places.start_of(axis) * step;
+    step *= *places.stride_of(axis);
   }
-  return Picked(*from.constant, taken);
+  return Picked(*from.constant, PlacesOf(to_shape, steps, first));
 }
 
 void AddSlice(const KernelContext& context, SlicePlaces places, int from, const Shape& from_shape,

@@ -1,6 +1,7 @@
 // TILE: a tensor several times along each axis. BROADCAST_TO: as often as makes a shape.
 #include "delegate_native/base/status.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/index_map.h"
 
 namespace quadra {
@@ -64,6 +65,17 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+// Folds what is repeated number by number, not by several at a time.
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value& in = graph.value(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    if (in.shape.axis(axis) != 1 && in.shape.axis(axis) != out.axis(axis)) return nullptr;
+  }
+  return IsSmallConstant(graph, node) ? Picked(*in.constant, PlacesOf(out, StepsOf(in.shape)))
+                                      : nullptr;
+}
+
 }  // namespace
 
 extern const Op kTileOp;
@@ -74,6 +86,7 @@ const Op kTileOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,

@@ -1,5 +1,6 @@
 // TRANSPOSE: axes in another order, by a constant permutation.
 #include "delegate_native/base/status.h"
+#include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -69,6 +70,18 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value& in = graph.value(node.inputs[0]);
+  const Steps steps = StepsOf(in.shape);
+  Steps moved;
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    moved.of[axis - kFirstAxis] = steps.of[SourceOf(node, axis) - kFirstAxis];
+  }
+  return IsSmallConstant(graph, node)
+             ? Picked(*in.constant, PlacesOf(graph.shape(node.outputs[0]), moved))
+             : nullptr;
+}
+
 bool KeepsOrder(const Node& node) {
   for (int axis = kFirstAxis; axis < 4; ++axis) {
     if (SourceOf(node, axis) != axis) return false;
@@ -87,6 +100,7 @@ const Op kTransposeOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = KeepsOrder,

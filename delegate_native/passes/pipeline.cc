@@ -28,11 +28,13 @@ const std::vector<Pass>& Pipeline() {
       {QUADRA_TEXT("fuse_group_norm"), FuseGroupNorm},
       {QUADRA_TEXT("fuse_rope"), FuseRope},
       {QUADRA_TEXT("fuse_rope_of_norm"), FuseRopeOfNorm},
+      {QUADRA_TEXT("remove_product_reshapes"), Any<RemoveProductReshapes>},
       {QUADRA_TEXT("fuse_attention"), FuseAttention},
       {QUADRA_TEXT("merge_transposes"), Any<MergeTransposes>},
       {QUADRA_TEXT("cancel_transposes"), CancelTransposes},
       {QUADRA_TEXT("fuse_attention"), FuseAttention},  // whose rows came after channels
       {QUADRA_TEXT("remove_pixel_reshapes"), Any<RemovePixelReshapes>},
+      {QUADRA_TEXT("merge_moves"), MergeMoves},
       {QUADRA_TEXT("remove_output_reshape"), Any<RemoveOutputReshape>},
       {QUADRA_TEXT("fold_padding"), Any<FoldPadding>},
       {QUADRA_TEXT("split_pixel_depthwise"), Any<SplitPixelDepthwise>},

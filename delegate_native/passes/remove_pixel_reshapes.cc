@@ -19,7 +19,7 @@ bool IsOfPixels(const Graph& graph, const Node& node) {
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
   if (IsPixelConvolution(graph, node)) return graph.IsConstant(node.inputs[1]);
-  if (in != out || (node.op != "norm" && !OpOf(node).formula)) return false;
+  if (in != out || (node.op != "norm" && node.op != "softmax" && !OpOf(node).formula)) return false;
   return std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId id) {
     const Shape& shape = graph.shape(id);
     return graph.IsConstant(id) && shape.elements() == shape.c;

@@ -84,11 +84,13 @@ Status ConstantPool::ReadBlocks(const TfLiteContext* context, const TfLiteTensor
 Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_floats,
                          ConstantData* data) {
   const auto known = known_.find(tensor);
-  if (known != known_.end() && (!wants_floats || IsFloat(known->second->element()))) {
+  const TfLiteTensor& t = context->tensors[tensor];
+  // The file's integers may be wanted as floats another time; what a node made is what it is.
+  if (known != known_.end() &&
+      (!wants_floats || IsFloat(known->second->element()) || !IsConstantTensor(t))) {
     *data = known->second;
     return Status();
   }
-  const TfLiteTensor& t = context->tensors[tensor];
   if (!IsConstantTensor(t)) {
     return Unsupported(
         "operand '%s' is computed while the model runs; it must be a constant of the model",
