@@ -25,6 +25,18 @@ def report(library: str) -> dict[str, Any]:
     return json.loads(buffer.value) if function(buffer, len(buffer)) else {}
 
 
+class Newest:
+    """The delegate of a living compiled model, as the interpreter's loader has one: of the newest, or so many before it."""
+
+    def __init__(self, library: str, age: int = 0) -> None:
+        function = ctypes.CDLL(library).QuadraAcceleratorDelegate
+        function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+        self.pointer: int | None = function(age)
+
+    def _get_native_delegate_pointer(self) -> int | None:
+        return self.pointer
+
+
 def make_environment(library: str) -> Environment:
     """Without the wheel's plugins for NPUs, which sanitizers do not take."""
     folder = str(Path(library).parent)

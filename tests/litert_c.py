@@ -10,7 +10,7 @@ import numpy as np
 
 HOST, OPENCL = 1, 10  # types of buffers
 GPU_AND_CPU = 3
-_FLOAT32 = 1
+_ELEMENTS = {"float32": 1, "int32": 2}
 _RUNTIME_FOLDER, _STRING, _INTEGER = 22, 8, 2  # of options of an environment
 CL_DEVICE, CL_PLATFORM, CL_CONTEXT = 2, 3, 4  # these are integers
 OPENCL_EVENT = 2
@@ -62,7 +62,7 @@ class LiteRt:
     def buffer(self, kind: int, like: np.ndarray, cl_mem: int | None = None) -> ctypes.c_void_p:
         """A buffer for an array like this; over an OpenCL buffer that there is."""
         dimensions = (ctypes.c_int32 * 8)(*like.shape)
-        wanted = ctypes.byref(_TensorType(_FLOAT32, like.ndim, dimensions))
+        wanted = ctypes.byref(_TensorType(_ELEMENTS[str(like.dtype)], like.ndim, dimensions))
         size = ctypes.c_size_t(like.nbytes)
         if cl_mem is None:
             return self._made("CreateManagedTensorBuffer", self.environment, kind, wanted, size)
@@ -71,7 +71,8 @@ class LiteRt:
 
     def over(self, address: int, like: np.ndarray) -> ctypes.c_void_p:
         """A buffer over the host's memory, for an array like this."""
-        wanted = ctypes.byref(_TensorType(_FLOAT32, like.ndim, (ctypes.c_int32 * 8)(*like.shape)))
+        dimensions = (ctypes.c_int32 * 8)(*like.shape)
+        wanted = ctypes.byref(_TensorType(_ELEMENTS[str(like.dtype)], like.ndim, dimensions))
         size = ctypes.c_size_t(like.nbytes)
         return self._made("CreateTensorBufferFromHostMemory", wanted, ctypes.c_void_p(address), size, None)
 
@@ -120,14 +121,21 @@ class LiteRt:
         for buffer in buffers:
             self._call("ClearTensorBufferEvent", buffer)
 
-    def run(self, inputs: list, outputs: list, is_async: bool = False, compiled: ctypes.c_void_p | None = None) -> bool:
+    def run(
+        self,
+        inputs: list,
+        outputs: list,
+        is_async: bool = False,
+        compiled: ctypes.c_void_p | None = None,
+        signature: int = 0,
+    ) -> bool:
         """Whether it went on when LiteRT returned."""
         lists = [(len(some), (ctypes.c_void_p * len(some))(*(one.value for one in some))) for some in (inputs, outputs)]
         words = [word for count, some in lists for word in (ctypes.c_size_t(count), some)]
         going = ctypes.c_bool(is_async)
         more = [ctypes.byref(going)] if is_async else []
         name = "RunCompiledModelAsync" if is_async else "RunCompiledModel"
-        self._call(name, compiled or self.compiled, ctypes.c_size_t(0), *words, *more)
+        self._call(name, compiled or self.compiled, ctypes.c_size_t(signature), *words, *more)
         return going.value
 
     def free(self, *buffers: ctypes.c_void_p) -> None:

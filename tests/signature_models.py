@@ -36,16 +36,21 @@ def _end(name: str, tensor: int) -> schema.TensorMapT:
 
 
 def with_signatures(
-    first: Model, second: Model, keys: tuple[str, str], names: tuple[str, ...] = ("x",), others: tuple[Model, ...] = ()
+    first: Model,
+    second: Model,
+    keys: tuple[str, str],
+    names: tuple[str, ...] = ("x",),
+    others: tuple[Model, ...] = (),
+    made_names: tuple[str, ...] = ("y",),
 ) -> bytes:
-    """A model of two graphs, each with a signature of its own: inputs in the graphs' order under these names. others:
-    graphs that these call."""
+    """A model of two graphs, each with a signature of its own: inputs in the graphs' order under these names, and its first
+    outputs under `made_names`. others: graphs that these call."""
     tree = model_tree.unpack(first.bytes(second, *others))
     tree.signatureDefs = []
     for index, key in enumerate(keys):
         graph, made = tree.subgraphs[index], schema.SignatureDefT()
         made.signatureKey, made.subgraphIndex = key, index
         made.inputs = [_end(name, tensor) for name, tensor in zip(names, graph.inputs)]
-        made.outputs = [_end("y", graph.outputs[0])]
+        made.outputs = [_end(name, tensor) for name, tensor in zip(made_names, graph.outputs)]
         tree.signatureDefs.append(made)
     return model_tree.pack(tree)

@@ -379,3 +379,54 @@ def test_a_buffer_that_is_input_and_output_is_written_in_place(accelerator, gpu,
         states, inputs = run(accelerator, _STATES, backend, **env)
         assert states == ([0, 0, 1, 1] if backend == "opencl" else [2, 2, 2, 2]) * 2
         assert (inputs == 0) == (backend == "opencl")
+
+
+_KEPT = """
+from tests.compiled_worker import Newest
+from tests.signature_models import with_signatures
+from tests.test_kept_states import CACHE, PART, States, of_size
+MODEL = with_signatures(of_size(CACHE[1]), of_size(CACHE[1]), ("prefill", "decode"), ("cache", "part", "at"))
+small = open_model(library, small_model(), cpu=False)
+os.environ["QUADRA_STATES"] = "cache"
+model = open_model(library, MODEL, cpu=False)
+delegate, before = Newest(library), Newest(library, 1)
+assert delegate.pointer and before.pointer and len({delegate.pointer, before.pointer}) == 2
+assert Newest(library, 2).pointer is None
+states = States(os.path.join(os.path.dirname(library), "libquadra.so"), delegate)
+others = States(os.path.join(os.path.dirname(library), "libquadra.so"), before)
+cache = np.zeros(CACHE, np.float32)
+ends = [(model.create_input_buffers(i), model.create_output_buffers(i)) for i in (0, 1)]
+told = []
+for turn in range(4):
+    inputs, outputs = ends[turn % 2]
+    row = constant(f"states/turn{turn}", PART)
+    inputs[0].write(np.full_like(cache, np.nan))
+    inputs[1].write(row)
+    inputs[2].write(np.int32([0, turn, 0, 0]))
+    model.run_by_index(turn % 2, inputs, outputs)
+    cache[:, turn] = row[:, 0]
+    assert np.array_equal(states.read("cache", cache), cache), (turn, states.said)
+    found = report(library)["partitions"][turn % 2]
+    told.append([found["copied_inputs_bytes"], found["copied_outputs_bytes"], found["copied_states_bytes"]])
+    if turn == 2:
+        cache = constant("states/written", CACHE)
+        assert states.write("cache", cache), states.said
+assert states.write(None) and not states.read("cache", cache).any()
+assert report(library)["states"] == [
+    {"name": "cache", "element": "float32", "shape": list(CACHE), "device_bytes": cache.nbytes}]
+assert others.read("cache", cache) is None and others.said == ["Quadra: option states: 'cache' is no state"]
+types = [model.get_input_buffer_requirements(i)["supported_types"] for i in (0, 1)]
+del model, ends, inputs, outputs
+gc.collect()
+assert Newest(library).pointer == before.pointer and Newest(library, 1).pointer is None
+print(json.dumps([told, types]))
+"""
+
+
+@on_both
+def test_states_stay_on_the_gpu_and_are_reached_by_the_models_delegate(accelerator, gpu, backend):
+    """Both signatures write into one memory, whatever their buffers hold, for which LiteRT makes the host's memory alone."""
+    for env in ({}, gpu):
+        moved, (state, part) = run(accelerator, _KEPT, backend, **env)
+        assert moved == [[0 if backend == "opencl" else 16 * 4 + 4 * 4, 0, 0]] * 4
+        assert 10 not in state and (10 in part) == (backend == "opencl")

@@ -153,3 +153,44 @@ litert.free(source, refused, *results)
 """,
         "opencl",
     )
+
+
+_STATES = """
+from tests.compiled_worker import Newest
+from tests.signature_models import with_signatures
+from tests.test_kept_states import CACHE, PART, States, gone_on, of_size
+
+MODEL = with_signatures(gone_on(), gone_on(), ("prefill", "decode"), ("cache", "part", "at"), made_names=("cache", "y"))
+litert = LiteRt(library, MODEL, quadra_options="backend = opencl\\nstates = cache")
+states = States(os.path.join(os.path.dirname(library), "libquadra.so"), Newest(library))
+cache = np.zeros(CACHE, np.float32)
+ends = [litert.buffer(HOST, cache) for _ in range(2)]
+context = cl.MemoryObject.from_int_ptr(native.library.QuadraGpuBufferHandle(ctypes.c_void_p(held))).context
+made = []
+for turn in range(6):
+    row = constant(f"states/async{turn}", PART)
+    at = np.int32([0, turn, 0, 0])
+    part, where, row_twice = litert.buffer(OPENCL, row), litert.buffer(OPENCL, at), litert.buffer(OPENCL, row)
+    made += [part, where, row_twice]
+    litert.write(part, row)
+    litert.write(where, at)
+    if turn:  # LiteRT has no context before
+        start = cl.UserEvent(context)
+        litert.set_event(part, start.int_ptr)
+        threading.Timer(0.3, start.set_status, [cl.command_execution_status.COMPLETE]).start()
+    assert litert.run([ends[0], part, where], [ends[1], row_twice], is_async=True, signature=turn // 2 % 2), turn
+    cache[:, turn] = row[:, 0]
+    if turn == 3:
+        assert np.array_equal(states.read("cache", cache), cache), states.said
+assert np.array_equal(states.read("cache", cache), cache)
+assert np.array_equal(litert.read(row_twice, row), 2 * row)
+litert.clear(part, row_twice)
+went_on = litert.run([ends[0], part, where], [ends[1], row_twice])
+assert not went_on and states.write(None) and not states.read("cache", cache).any()
+litert.free(*made, *ends)
+"""
+
+
+def test_runs_with_states_go_on_and_signatures_and_the_host_wait_for_each_other(accelerator, found):
+    """Each run but the first begins 0.3 s after LiteRT returned. Two in turn of each signature; the state is read while one is under way."""
+    run(accelerator, _PRELUDE + _STATES, "opencl", **found)

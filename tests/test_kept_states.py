@@ -215,6 +215,14 @@ def of_size(rows: int) -> Model:
     return m
 
 
+def gone_on() -> Model:
+    """Beside the state, an output of floats."""
+    m = Model()
+    cache, part = m.input(CACHE, name="cache"), m.input(PART)
+    m.output(updated(m, cache, part, m.input((4,), "int32")), m.mul(part, np.float32([2.0])))
+    return m
+
+
 @on_both
 def test_signatures_that_disagree_about_a_state_are_refused(library, backend):
     said = run(library, _SIGNATURES, backend)

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "delegate_native/accelerator/buffers.h"
@@ -23,18 +24,31 @@ __attribute__((used)) const auto kToolchain = &Toolchain;
 
 // Plain data: threads may still make models while the process ends.
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-TfLiteDelegate* g_newest = nullptr;
+struct Living {
+  TfLiteDelegate* delegate;
+  Living* before;
+};
+Living* g_newest = nullptr;
 
-void SetNewest(TfLiteDelegate* delegate) {
+// False: there is no memory.
+bool AddLiving(TfLiteDelegate* delegate) {
+  Living* const one = static_cast<Living*>(malloc(sizeof(Living)));
+  if (!one) return false;
   pthread_mutex_lock(&g_mutex);
-  g_newest = delegate;
+  *one = {delegate, g_newest};
+  g_newest = one;
   pthread_mutex_unlock(&g_mutex);
+  return true;
 }
 
 void DeleteDelegate(TfLiteDelegate* delegate) {
   pthread_mutex_lock(&g_mutex);
-  if (g_newest == delegate) g_newest = nullptr;
+  Living** at = &g_newest;
+  while (*at && (*at)->delegate != delegate) at = &(*at)->before;
+  Living* const gone = *at;
+  if (gone) *at = gone->before;
   pthread_mutex_unlock(&g_mutex);
+  free(gone);
   QuadraDelegateDelete(delegate);
 }
 
@@ -95,13 +109,12 @@ LiteRtStatus Create(LiteRtRuntimeContext* context, LiteRtEnvironment environment
     UseContextsOf(context, environment, delegate);
     UseBuffersOf(context, delegate);
   }
-  if (context->wrap_delegate(delegate, DeleteDelegate, wrapper) != kLiteRtStatusOk) {
+  if (!AddLiving(delegate) ||
+      context->wrap_delegate(delegate, DeleteDelegate, wrapper) != kLiteRtStatusOk) {
     *wrapper = nullptr;
-    QuadraDelegateDelete(delegate);
+    DeleteDelegate(delegate);
     Say("LiteRT did not take the delegate");
-    return kLiteRtStatusOk;
   }
-  SetNewest(delegate);
   return kLiteRtStatusOk;
 }
 
@@ -207,9 +220,19 @@ QUADRA_EXPORT LiteRtStatus LiteRtRegisterGpuAccelerator(LiteRtEnvironment enviro
   return kLiteRtStatusErrorWrongVersion;
 }
 
+TfLiteDelegate* QuadraAcceleratorDelegate(size_t age) {
+  pthread_mutex_lock(&quadra::g_mutex);
+  const quadra::Living* one = quadra::g_newest;
+  for (; one && age > 0; --age) one = one->before;
+  TfLiteDelegate* const delegate = one ? one->delegate : nullptr;
+  pthread_mutex_unlock(&quadra::g_mutex);
+  return delegate;
+}
+
 size_t QuadraAcceleratorReport(char* buffer, size_t size) {
   pthread_mutex_lock(&quadra::g_mutex);
-  const size_t bytes = QuadraDelegateReport(quadra::g_newest, buffer, size);
+  const quadra::Living* const newest = quadra::g_newest;
+  const size_t bytes = QuadraDelegateReport(newest ? newest->delegate : nullptr, buffer, size);
   pthread_mutex_unlock(&quadra::g_mutex);
   return bytes;
 }

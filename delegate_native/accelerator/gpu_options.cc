@@ -30,7 +30,6 @@ struct Other {
   const char* instead;
 };
 
-constexpr char kBinding[] = "inputs and outputs are dense; all may be buffers of the GPU";
 constexpr char kCaching[] =
     "compiled models are kept in serialization_dir alone, with their weights";
 
@@ -52,10 +51,11 @@ constexpr Other kOthers[] = {
     {"use_metal_argument_buffers", nullptr, nullptr},
     {"enable_metal_residency_set", nullptr, nullptr},
     {"prefer_texture_weights", nullptr, nullptr},
-    {"external_tensor_patterns", nullptr, nullptr},  // what matches is left as it is: all is
+    // All inputs and outputs are dense, in the caller's buffers, as these ask for some or all.
+    {"external_tensor_patterns", nullptr, nullptr},
+    {"external_tensors_mode", nullptr, nullptr},
     {"buffer_storage_tensor_patterns", nullptr, nullptr},
     {"serialize_external_tensors", nullptr, nullptr},
-    {"external_tensors_mode", "false", kBinding},
     {"shared_tensor_maps", "0", "it is a structure of another accelerator"},
     {"buffer_storage_type", "0", "the target says where tensors are stored"},
     {"priority", "0", "kernels have the driver's default priority"},

@@ -1,8 +1,10 @@
 #include "delegate_native/base/known_hashes.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "delegate_native/base/file_pages.h"
+#include "delegate_native/base/hash.h"
 
 namespace quadra {
 
@@ -24,32 +26,83 @@ bool KnownHashes::Find(const FilePart& part, const void* data, uint64_t* low, ui
   KnownHash found;
   {
     const MutexLock lock(&mutex_);
-    const auto one = std::find_if(all_.begin(), all_.end(),
-                                  [&](const KnownHash& known) { return known.part == part; });
-    if (one == all_.end()) return false;
-    found = *one;
+    const uint16_t at = *SlotOf(part);
+    if (at == 0) return false;
+    found = all_[at - 1u];
   }
   if (KnownHash::SampleOf(data, static_cast<size_t>(part.size)) != found.sample) return false;
   *low = found.low, *high = found.high;
   return true;
 }
 
+bool KnownHashes::Has(const FilePart& part) {
+  const MutexLock lock(&mutex_);
+  return *SlotOf(part) != 0;
+}
+
+// Where the one that is looked for is, or would be put.
+template <typename IsIt>
+uint16_t* KnownHashes::SlotOf(const uint64_t* words, size_t count, IsIt is_it) {
+  constexpr size_t kSlots = sizeof(slots_) / sizeof(*slots_);
+  static_assert(2 * kMost < kSlots, "some are always free");
+  for (uint64_t at = Hash(words, count * sizeof(*words));; ++at) {
+    uint16_t* const slot = &slots_[at % kSlots];
+    if (*slot == 0) return slot;
+    ++looks_;
+    if (is_it(all_[*slot - 1u].part)) return slot;
+  }
+}
+
+uint16_t* KnownHashes::SlotOf(const FilePart& part) {
+  const uint64_t words[] = {part.file.device, part.file.inode, part.offset, part.size};
+  return SlotOf(words, 4, [&](const FilePart& other) { return other == part; });
+}
+
+uint16_t* KnownHashes::SlotOf(const FileIdentity& file) {
+  const uint64_t words[] = {file.device, file.inode};
+  return SlotOf(words, 2, [&](const FilePart& other) { return other.file.IsOfSameFile(file); });
+}
+
+void KnownHashes::PutIntoIndex(size_t at) {
+  const FilePart& part = all_[at].part;
+  *SlotOf(part) = static_cast<uint16_t>(at + 1);
+  uint16_t* const of_file = SlotOf(part.file);
+  if (*of_file == 0) *of_file = static_cast<uint16_t>(at + 1);
+}
+
+void KnownHashes::MakeIndex() {
+  std::fill(std::begin(slots_), std::end(slots_), uint16_t{0});
+  for (size_t at = 0; at < all_.size(); ++at) PutIntoIndex(at);
+}
+
 void KnownHashes::Add(const KnownHash& hash) {
   const MutexLock lock(&mutex_);
-  bool is_known = false;
-  // One part has one hash, and a file that was changed is what it was no more.
-  const auto is_gone = [&](const KnownHash& known) {
-    const bool is_same = known.part == hash.part && known.sample == hash.sample &&
-                         known.low == hash.low && known.high == hash.high;
-    is_known = is_known || is_same;
-    const FileIdentity &file = known.part.file, &now = hash.part.file;
-    return !is_same && (known.part == hash.part ||
-                        (file.IsOfSameFile(now) && file.changed_ns < now.changed_ns));
-  };
-  all_.erase(std::remove_if(all_.begin(), all_.end(), is_gone), all_.end());
-  if (is_known) return;
-  if (all_.size() == kMost) all_.erase(all_.begin());
+  if (const uint16_t at = *SlotOf(hash.part)) {  // one part has one hash
+    KnownHash& known = all_[at - 1u];
+    const bool is_same =
+        known.sample == hash.sample && known.low == hash.low && known.high == hash.high;
+    known = hash;
+    if (!is_same) ++additions_;
+    return;
+  }
+  const FileIdentity& now = hash.part.file;
+  if (const uint16_t at = *SlotOf(now)) {  // a file that was changed is what it was no more
+    const int64_t known_ns = all_[at - 1u].part.file.changed_ns;
+    if (known_ns > now.changed_ns) return;
+    if (known_ns < now.changed_ns) {
+      const auto is_gone = [&](const KnownHash& known) {
+        return known.part.file.IsOfSameFile(now);
+      };
+      all_.erase(std::remove_if(all_.begin(), all_.end(), is_gone), all_.end());
+      MakeIndex();
+    }
+  }
+  if (all_.size() == kMost) {  // many go at once: the index is made anew
+    all_.erase(all_.begin(), all_.begin() + kMost / 8);
+    MakeIndex();
+  }
   all_.push_back(hash);
+  PutIntoIndex(all_.size() - 1);
   ++additions_;
 }
 
@@ -71,6 +124,11 @@ void KnownHashes::Count(size_t bytes) {
 int64_t KnownHashes::hashed_bytes() {
   const MutexLock lock(&mutex_);
   return hashed_bytes_;
+}
+
+int64_t KnownHashes::looks() {
+  const MutexLock lock(&mutex_);
+  return looks_;
 }
 
 ConstantHashes::Known ConstantHashes::HashOf(const void* data, size_t bytes) {

@@ -36,6 +36,7 @@ class KnownHashes {
 
   // `data`: where the part is mapped.
   bool Find(const FilePart& part, const void* data, uint64_t* low, uint64_t* high);
+  bool Has(const FilePart& part);
   void Add(const KnownHash& hash);
   std::vector<KnownHash> all();
   // Grows with each that was not known.
@@ -45,12 +46,24 @@ class KnownHashes {
   void Count(size_t bytes);
   int64_t hashed_bytes();
 
+  // How many records were looked at to find others.
+  int64_t looks();
+
  private:
   KnownHashes() = default;
+  template <typename IsIt>
+  uint16_t* SlotOf(const uint64_t* words, size_t count, IsIt is_it);
+  uint16_t* SlotOf(const FilePart& part);
+  uint16_t* SlotOf(const FileIdentity& file);
+  void PutIntoIndex(size_t at);
+  void MakeIndex();
 
   Mutex mutex_;
-  std::vector<KnownHash> all_;  // the oldest first
-  int64_t additions_ = 0, hashed_bytes_ = 0;
+  std::vector<KnownHash> all_;  // the oldest first; those of one file are of one age
+  // The index, by open addressing: each record by its part, and one of each file by the file. Its
+  // place in `all_`, from 1 on; 0: nothing.
+  uint16_t slots_[4 * kMost] = {};
+  int64_t additions_ = 0, hashed_bytes_ = 0, looks_ = 0;
 };
 
 // The hashes of a model's large constants, which lie as they are as long as this lives. Each is

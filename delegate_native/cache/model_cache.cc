@@ -222,12 +222,11 @@ void ModelCache::LoadHashes() const {
 // be read again.
 void ModelCache::SaveHashes() const {
   std::vector<KnownHash> all = ReadHashes();
-  const std::vector<KnownHash> own = KnownHashes::OfProcess()->all();
-  const auto is_own = [&own](const KnownHash& hash) {
-    return std::any_of(own.begin(), own.end(),
-                       [&](const KnownHash& one) { return one.part == hash.part; });
+  const auto is_own = [](const KnownHash& hash) {
+    return KnownHashes::OfProcess()->Has(hash.part);
   };
   all.erase(std::remove_if(all.begin(), all.end(), is_own), all.end());
+  const std::vector<KnownHash> own = KnownHashes::OfProcess()->all();
   all.insert(all.end(), own.begin(), own.end());
   if (all.size() > KnownHashes::kMost) all.erase(all.begin(), all.end() - KnownHashes::kMost);
   const std::string key = KeyOfHashes();

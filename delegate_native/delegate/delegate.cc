@@ -203,13 +203,13 @@ Status Delegate::Apply(TfLiteContext* context) {
   applied->best = std::move(tried[best]);
   calls_.Note(*subgraph.model, applied->best.verdicts);
   TellVerdicts(*applied);
-  ShareBuffers(context, *applied);
-  LeaveVariablesOnDevice(*subgraph.model, applied);
   if (!calls_.IsCalled(index)) {
     const Attempt& chosen = applied->best;
     QUADRA_RETURN_IF_ERROR(
         states_.Share(context, *subgraph.model, chosen.gpu->backend, chosen.partitions));
   }
+  ShareBuffers(context, *applied);
+  LeaveVariablesOnDevice(*subgraph.model, applied);
   return Replace(context, NodesOnGpu(applied->best.verdicts));
 }
 

@@ -61,14 +61,23 @@ Status KeptState::CheckPort(const IoTensor& port) const {
                      SizeOf(memory.port).c_str(), SizeOf(port).c_str());
 }
 
+Status KeptState::WaitForOthers(const Session* own) {
+  if (!busy || busy == own) return Status();
+  QUADRA_RETURN_IF_ERROR(busy->Wait());
+  busy = nullptr;
+  return Status();
+}
+
 Status KeptState::Write(const void* numbers, size_t bytes) {
+  QUADRA_RETURN_IF_ERROR(WaitForOthers());
   const size_t own = BytesOf(memory.port);
   if (!numbers) return memory.Load(memory.port, std::vector<uint8_t>(own).data());
   if (bytes == own) return memory.Load(memory.port, numbers);
   return InvalidModel("write the state '%s': it has %zu bytes, not %zu", name.c_str(), own, bytes);
 }
 
-Status KeptState::Read(void* numbers, size_t bytes) const {
+Status KeptState::Read(void* numbers, size_t bytes) {
+  QUADRA_RETURN_IF_ERROR(WaitForOthers());
   if (bytes == BytesOf(memory.port)) return memory.Store(numbers);
   return InvalidModel("read the state '%s': it has %zu bytes, not %zu", name.c_str(),
                       BytesOf(memory.port), bytes);

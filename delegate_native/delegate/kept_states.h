@@ -18,12 +18,16 @@ namespace quadra {
 struct KeptState {
   std::string name;
   DeviceVariable memory;
+  Session* busy = nullptr;  // whose inference may still work on it; null: none
+
+  // Until none does but this one's, whose next inference comes after its last.
+  Status WaitForOthers(const Session* own = nullptr);
 
   // A sentence names the state.
   Status CheckPort(const IoTensor& port) const;
   // All of them; null: zeros.
   Status Write(const void* numbers, size_t bytes);
-  Status Read(void* numbers, size_t bytes) const;
+  Status Read(void* numbers, size_t bytes);
 };
 
 // The ports of a partition that one is.
@@ -55,6 +59,7 @@ class KeptStates {
                const std::shared_ptr<Backend>& backend,
                const std::vector<std::shared_ptr<Partition>>& partitions);
 
+  const std::vector<std::shared_ptr<KeptState>>& all() const { return states_; }
   Status Read(const std::string& name, void* numbers, size_t bytes) const;
   // Null: zeros; without a name: all, with zeros.
   Status Write(const char* name, const void* numbers, size_t bytes) const;

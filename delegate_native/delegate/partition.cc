@@ -282,9 +282,16 @@ Status Partition::PrepareSession(TfLiteContext* context) {
 void Partition::Offer(TfLiteContext* context) const {
   if (!is_whole_model || !buffers->source.offer) return;
   const QuadraBufferKind kind = KindFor(session->backend());
+  const auto is_kept = [&](const std::vector<int>& tensors, int tensor) {
+    const bool of_inputs = &tensors == &input_tensors;
+    return std::any_of(kept.begin(), kept.end(), [&](const KeptPort& port) {
+      return tensors[static_cast<size_t>(of_inputs ? port.input : port.output)] == tensor;
+    });
+  };
   const auto offer = [&](const std::vector<int>& tensors, size_t count,
                          const std::vector<IoTensor>& ports) {
     for (size_t i = 0; i < count; ++i) {
+      if (is_kept(tensors, tensors[i])) continue;  // nobody reads or writes a buffer for it
       // A runtime makes the host's buffers as large as the model says, which may not know.
       const size_t said = context->tensors[tensors[i]].bytes;
       const bool fits = kind == QUADRA_BUFFER_HOST && said >= BytesOf(ports[i]);
@@ -376,6 +383,12 @@ bool Partition::HasSizesOfModel(const TfLiteContext* context) const {
   return true;
 }
 
+Partition::~Partition() {
+  for (const KeptPort& port : kept) {
+    if (port.state->busy == session.get()) port.state->busy = nullptr;
+  }
+}
+
 // Nodes that no interpreter is to run are prepared all the same where another delegate comes later
 // (TFLite gives XNNPACK each subgraph): what only they cannot do must not end that.
 Status Partition::Prepare(TfLiteContext* context) {
@@ -408,6 +421,10 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   PortObjects objects;
   objects.inputs.resize(inputs.size());
   objects.outputs.resize(outputs.size());
+  for (const KeptPort& port : kept) {
+    QUADRA_RETURN_IF_ERROR(port.state->WaitForOthers(session.get()));
+    if (events->goes_on) port.state->busy = session.get();
+  }
   QUADRA_RETURN_IF_ERROR(FindKept(*session, kept, &objects));
   const auto find = [&](int tensor, const IoTensor& port, bool is_output, void** object,
                         void** host) {
@@ -442,6 +459,9 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   }
   QUADRA_RETURN_IF_ERROR(session->Invoke(inputs, outputs, objects, events));
   TurnKept(objects, kept);
+  for (const KeptPort& port : kept) {
+    if (!events->done) port.state->busy = nullptr;
+  }
   return resources.Assign(context, *session);
 }
 
@@ -455,7 +475,7 @@ Status Partition::Invoke(TfLiteContext* context) {
   if (buffers) {
     if (buffers->source.deadline_ms > 0) events.deadline_ms = buffers->source.deadline_ms;
     buffers->GoOn(context, ForC(session->backend().contexts()), &events);
-    events.goes_on &= !resources.any() && kept.empty();
+    events.goes_on &= !resources.any();
   }
   Status status = InvokeSession(context, &events);
   const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);

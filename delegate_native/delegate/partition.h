@@ -27,6 +27,11 @@ struct Partition {
   std::unique_ptr<SystemMemory> imported_;
 
  public:
+  Partition() = default;
+  ~Partition();
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+
   std::vector<int> nodes;  // of the model
   // In the order of the graph's inputs; last, what is read of resource variables, and only shapes.
   std::vector<int> input_tensors;

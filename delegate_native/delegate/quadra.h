@@ -175,7 +175,7 @@ QUADRA_EXPORT int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes);
  * all signatures: what is behind "decode_" where the option is "kv_cache_" and an input is named
  * decode_kv_cache_k_0. Dense, as the tensor has them; states begin with zeros. Write: numbers NULL:
  * zeros; name NULL, too: all states. Returns 1; or 0 and a sentence for `report_error` (may be
- * NULL). Not during an inference. */
+ * NULL). Waits for an inference that goes on, and must not be called while one is being begun. */
 QUADRA_EXPORT int QuadraDelegateReadState(TfLiteDelegate* delegate, const char* name, void* numbers,
                                           size_t bytes, void (*report_error)(const char*));
 QUADRA_EXPORT int QuadraDelegateWriteState(TfLiteDelegate* delegate, const char* name,

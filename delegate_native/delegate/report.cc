@@ -96,6 +96,21 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->EndObject();
 }
 
+void WriteState(const KeptState& state, JsonWriter* json) {
+  const DeviceVariable& memory = state.memory;
+  const IoTensor& port = memory.port;
+  const int64_t memories = memory.next ? 2 : 1;
+  const auto bytes = static_cast<int64_t>(BytesOf(port.element));
+  json->BeginObject();
+  json->Key("name").Text(state.name);
+  json->Key("element").Text(NameOf(port.element));
+  json->Key("shape").BeginArray();
+  for (int axis = 4 - port.rank; axis < 4; ++axis) json->Number(port.shape.axis(axis));
+  json->EndArray();
+  json->Key("device_bytes").Number(memories * port.shape.elements() * bytes);
+  json->EndObject();
+}
+
 void WriteProfile(int id, const Partition& partition, JsonWriter* json) {
   for (const RunTimes& run : partition.session->profile()) {
     json->BeginObject();
@@ -156,6 +171,9 @@ std::string Delegate::Report() const {
     for (const auto& partition : one.best.partitions)
       WritePartition(id++, one.subgraph, *partition, &json);
   }
+  json.EndArray();
+  json.Key("states").BeginArray();
+  for (const auto& state : states_.all()) WriteState(*state, &json);
   json.EndArray();
   json.Key("profile").BeginArray();
   for (const Applied& one : applied_) {

@@ -19,7 +19,12 @@ from host_tools.build.bazel import AndroidLibrary
 API_LEVEL = 26
 NAME = "libquadra.so"
 NEEDED = {f"{name}.so" for name in c_library.LIBRARIES}
-ACCELERATOR_EXPORTS = ("LiteRtAcceleratorImpl", "LiteRtRegisterGpuAccelerator", "QuadraAcceleratorReport")
+ACCELERATOR_EXPORTS = (
+    "LiteRtAcceleratorImpl",
+    "LiteRtRegisterGpuAccelerator",
+    "QuadraAcceleratorDelegate",
+    "QuadraAcceleratorReport",
+)
 EXPORTS = (
     "tflite_plugin_create_delegate",
     "tflite_plugin_destroy_delegate",

@@ -19,7 +19,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from ai_edge_litert.options import CpuOptions, Options
 from ai_edge_litert.tensor_buffer import TensorBuffer
 
-from host_tools.base.android import ACCELERATOR
+from host_tools.base.android import ACCELERATOR, DELEGATE
 from host_tools.base.errors import RunFailed
 from host_tools.places import interpreters
 from host_tools.places.interpreters import BUILTIN, XNNPACK, allocate, invoke, outputs_of, set_inputs
@@ -53,6 +53,14 @@ def report_of(accelerator: Accelerator) -> dict[str, Any]:
     buffer = ctypes.create_string_buffer(max(1, call(None, 0)))
     call(buffer, len(buffer))
     return interpreters.read_report(buffer.value)
+
+
+def clear_states(accelerator: Accelerator) -> None:
+    """Those of the compiled model that was made last: sets them to zeros; there may be none."""
+    find = ctypes.CDLL(str(accelerator.path)).QuadraAcceleratorDelegate
+    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library = ctypes.CDLL(str(accelerator.path.with_name(DELEGATE)))
+    library.QuadraDelegateWriteState(ctypes.c_void_p(find(0)), None, None, ctypes.c_size_t(0), None)
 
 
 def make(

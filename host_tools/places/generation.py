@@ -4,9 +4,10 @@ SIDE `quadra` runs the model with the delegate, `builtin` and `xnnpack` on the C
 generated.json go there. Nothing but a side's own runs in the process: its memory is that of an app with the model.
 """
 
+import functools
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,15 @@ class Result(msgspec.Struct, kw_only=True):
 
 
 class Interpreter:
-    """The signatures of one interpreter. Caches go through the host's memory, as its Python API has it."""
+    """The signatures of one interpreter. Caches go through the host's memory, as its Python API has it, but for those that
+    stay on the GPU by the option `states`. delegate: None: the CPU's."""
 
-    def __init__(self, interpreter: Any, decoder: Decoder, content: bytes, model: str) -> None:
+    def __init__(self, interpreter: Any, decoder: Decoder, content: bytes, model: str, delegate: Any = None) -> None:
         from host_tools.places.one_signature import OneSignature
         from host_tools.request import signatures
 
         self._decoder, self._logits = decoder, decoders.logits_name(content, decoder)
+        self._delegate, self._handed = delegate, decoder.caches
         self._caches: dict[str, np.ndarray] = {}
         self._runs: dict[str, OneSignature] = {}
         for one in (*decoder.prefills, decoder.decode):
@@ -89,15 +92,20 @@ class Interpreter:
             key: [{d["name"]: d["index"] for d in end} for end in (run.get_input_details(), run.get_output_details())]
             for key, run in self._runs.items()
         }
+        if delegate:
+            kept = [one["name"] for one in interpreters.report_of(delegate)["states"]]
+            self._handed = tuple(name for name in decoder.caches if not any(name in state for state in kept))
         self.reset()
 
     @property
     def host_copied_bytes(self) -> int:
-        return 2 * self._decoder.cache_bytes
+        return 2 * sum(self._decoder.decode.inputs[name].bytes for name in self._handed)
 
     def reset(self) -> None:
         cache = self._decoder.decode.inputs
-        self._caches = {name: np.zeros(cache[name].shape, cache[name].dtype) for name in self._decoder.caches}
+        self._caches = {name: np.zeros(cache[name].shape, cache[name].dtype) for name in self._handed}
+        if self._delegate:
+            interpreters.clear_states(self._delegate)
 
     def set(self, signature: Signature, feeds: Mapping[str, np.ndarray]) -> None:
         run, (inputs, _) = self._runs[signature.key], self._ends[signature.key]
@@ -117,8 +125,10 @@ class Interpreter:
 class Compiled:
     """A CompiledModel. Its buffers of caches are handed from call to call: outputs of one are inputs of the next."""
 
-    def __init__(self, compiled: Any, decoder: Decoder, content: bytes, in_place: bool) -> None:
-        self._model, self._decoder = compiled, decoder
+    def __init__(
+        self, compiled: Any, decoder: Decoder, content: bytes, in_place: bool, clear_states: Callable[[], None]
+    ) -> None:
+        self._model, self._decoder, self._clear_states = compiled, decoder, clear_states
         self._logits = decoders.logits_name(content, decoder)
         self._names = compiled.get_signature_list()
         self._numbers = {key: compiled.get_signature_index(key) for key in self._names}
@@ -140,6 +150,7 @@ class Compiled:
         for name, buffer in self._caches.items():
             tensor = self._decoder.decode.inputs[name]
             buffer.write(np.zeros(tensor.shape, tensor.dtype))
+        self._clear_states()
 
     def set(self, signature: Signature, feeds: Mapping[str, np.ndarray]) -> None:
         for name, array in feeds.items():
@@ -245,7 +256,8 @@ def run(folder: Path, library: Path, side: str) -> None:
         stage("compile the model")
         accelerator = compiled_models.load_quadra(library, spec.options)
         made = compiled_models.compile_model(path, spec.model.name, spec.threads, accelerator)
-        runtime = Compiled(made, decoder, content, request.in_place)
+        clear_states = functools.partial(compiled_models.clear_states, accelerator)
+        runtime = Compiled(made, decoder, content, request.in_place, clear_states)
     else:
         stage("make the interpreter")
         if side == QUADRA:
@@ -255,7 +267,7 @@ def run(folder: Path, library: Path, side: str) -> None:
         interpreter = interpreters.make(
             exact, spec.model.name, threads=spec.threads, kernels=kernels, delegate=delegate
         )
-        runtime = Interpreter(interpreter, decoder, content, spec.model.name)
+        runtime = Interpreter(interpreter, decoder, content, spec.model.name, delegate)
     rounds = rounds and decoders.has_integer_weights(content)
     del content
     generator = Generator(decoder, runtime)

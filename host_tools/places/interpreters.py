@@ -44,6 +44,12 @@ def report_of(delegate: Delegate) -> dict[str, Any]:
     return read_report(buffer.value)
 
 
+def clear_states(delegate: Delegate) -> None:
+    """Sets the states that the option `states` keeps on the GPU to zeros; there may be none."""
+    pointer = ctypes.c_void_p(delegate._get_native_delegate_pointer())
+    delegate._library.QuadraDelegateWriteState(pointer, None, None, ctypes.c_size_t(0), None)
+
+
 def read_report(text: bytes) -> dict[str, Any]:
     """A report as the delegate wrote it."""
     try:

@@ -368,7 +368,12 @@ class Generated(Part, kw_only=True):
 class Moved(Part, kw_only=True):
     """Bytes that one decode step moves, by cause."""
 
-    copied_bytes: Annotated[Count, Is("copied between host and GPU, as the delegate's report says")]
+    copied_bytes: Annotated[Count, Is("copied for inputs, outputs and states, as the delegate's report says")]
+    copied_inputs_bytes: Annotated[Count, Is("of these, inputs, from host to GPU")] = 0
+    copied_outputs_bytes: Annotated[Count, Is("of these, outputs, from GPU to host")] = 0
+    copied_states_bytes: Annotated[
+        Count, Is("of these, caches: between host and GPU, or on the GPU from one buffer to another")
+    ] = 0
     host_copied_bytes: Annotated[Count, Is("copied by the runtime's API, to hand caches from step to step")]
     cache_bytes: Annotated[Count, Is("size of all caches")]
     logits_bytes: Count

@@ -155,6 +155,15 @@ class DispatchTimes(Part, kw_only=True):
     ] = []
 
 
+class State(Part, kw_only=True):
+    """A state that the option `states` keeps on the GPU."""
+
+    name: Annotated[Text, Is("that it is read and written by")]
+    element: Annotated[Text, Is("`float32` or `int32`")]
+    shape: Annotated[list[Count], Meta(max_length=6)]
+    device_bytes: Annotated[Count, Is("on the GPU: twice its size where two memories take turns")]
+
+
 class Verdicts(File, kw_only=True):
     """The delegate's report: where each node runs and why."""
 
@@ -177,6 +186,9 @@ class Verdicts(File, kw_only=True):
     ] = ""
     nodes: Annotated[list[Node], Meta(max_length=1 << 20), Is("one entry per node of the model")]
     partitions: Annotated[list[Partition], Meta(max_length=1 << 16), Is("one per plan")]
+    states: Annotated[
+        list[State], Meta(max_length=1 << 16), Is("with the option `states`: what stays on the GPU between inferences")
+    ] = []
     profile: Annotated[
         list[DispatchTimes],
         Meta(max_length=1 << 20),

@@ -156,6 +156,9 @@ def _document(
         runtimes=[_generated(side, results[side]) for side in (QUADRA, asked.against) if side in results],
         moved=printed.Moved(
             copied_bytes=sum(part.copied_bytes for part in parts),
+            copied_inputs_bytes=sum(part.copied_inputs_bytes for part in parts),
+            copied_outputs_bytes=sum(part.copied_outputs_bytes for part in parts),
+            copied_states_bytes=sum(part.copied_states_bytes for part in parts),
             host_copied_bytes=results[QUADRA].host_copied_bytes,
             cache_bytes=decoder.cache_bytes,
             logits_bytes=decoder.decode.outputs[decoders.LOGITS].bytes,

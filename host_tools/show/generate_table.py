@@ -41,7 +41,14 @@ def show(found: printed.GenerateDocument, console: Console) -> None:
 
 
 def _moved(moved: printed.Moved) -> str:
-    copied = f"{size_text(moved.copied_bytes)} copied between host and GPU"
+    causes = {
+        "caches": moved.copied_states_bytes,
+        "other inputs": moved.copied_inputs_bytes,
+        "other outputs": moved.copied_outputs_bytes,
+    }
+    copied = f"{size_text(moved.copied_bytes)} copied"
+    if moved.copied_bytes:
+        copied += f" ({', '.join(f'{cause} {size_text(count)}' for cause, count in causes.items() if count)})"
     by_api = (
         f", {size_text(moved.host_copied_bytes)} by the runtime's API to hand over the caches"
         if moved.host_copied_bytes

@@ -21,11 +21,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["__version__", "accelerator", "install", "library", "load_delegate", "report", "uninstall"]
+__all__ = [
+    "CompiledDelegate",
+    "__version__",
+    "accelerator",
+    "clear_states",
+    "compiled_delegate",
+    "install",
+    "library",
+    "load_delegate",
+    "read_state",
+    "report",
+    "uninstall",
+    "write_state",
+]
 __version__ = "0.1.0"
 
 _LIBRARIES = Path(__file__).resolve().parent / "lib"
 _DELEGATE, _ACCELERATOR = "libquadra.so", "libLiteRtGpuAccelerator.so"  # LiteRT looks for the second one's name first
+_SAY = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 _RUNTIMES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 _PACKAGES = (
     "ai-edge-litert-nightly",
@@ -53,12 +67,70 @@ def report(delegate: Any) -> dict[str, Any]:
     """
     ask = ctypes.CDLL(str(library())).QuadraDelegateReport
     ask.restype, ask.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
-    pointer = ctypes.c_void_p(delegate._get_native_delegate_pointer())
+    pointer = _pointer(delegate)
     size = ask(pointer, None, 0)
     text = ctypes.create_string_buffer(size)
     ask(pointer, text, size)
     found: dict[str, Any] = json.loads(text.value)
     return found
+
+
+def read_state(delegate: Any, name: str, into: Any = None) -> Any:
+    """The numbers of a state that the option `states` keeps on the GPU (docs/options.md), as a NumPy array of its shape.
+
+    name: as in `report(delegate)["states"]`: "kv_cache_k_0" for "decode_kv_cache_k_0". into: an array of the state's size, or
+    anything else with a writable buffer; it is filled and returned. Not during an inference.
+
+    ValueError: there is no such state, or it has another size.
+    """
+    if into is None:
+        numpy = importlib.import_module("numpy")  # each runtime brings it
+        found = next((one for one in report(delegate)["states"] if one["name"] == name), None)
+        into = numpy.empty(found["shape"] if found else 0, found["element"] if found else "float32")
+    view = memoryview(into)
+    if view.readonly or not view.c_contiguous:
+        raise ValueError(f"Quadra: read the state {name!r}: the array must be writable and contiguous")
+    at = ctypes.byref(ctypes.c_char.from_buffer(view)) if view.nbytes else ctypes.byref(ctypes.c_char())
+    _ask_states("QuadraDelegateReadState", delegate, name.encode(), at, view.nbytes)
+    return into
+
+
+def write_state(delegate: Any, name: str, numbers: Any) -> None:
+    """Replaces the numbers of a state by those of an array of its size and type, or of anything else with a buffer. Not
+    during an inference. ValueError: as `read_state`."""
+    view = memoryview(numbers)
+    content = view.tobytes()  # also of a view that cannot be written, or has gaps
+    _ask_states("QuadraDelegateWriteState", delegate, name.encode(), content, view.nbytes)
+
+
+def clear_states(delegate: Any, name: str | None = None) -> None:
+    """Sets a state to zeros, or all states: a decoder begins a new text. Not during an inference. ValueError: there is no
+    such state."""
+    _ask_states("QuadraDelegateWriteState", delegate, name.encode() if name else None, None, 0)
+
+
+class CompiledDelegate:
+    """The delegate of a compiled model. It goes with its model: then whoever takes it gets a ValueError."""
+
+    def __init__(self, pointer: int) -> None:
+        self._native = pointer
+
+    def _get_native_delegate_pointer(self) -> int:
+        if self._native not in _living():
+            raise ValueError("Quadra: take the delegate of a compiled model: the model has gone")
+        return self._native
+
+
+def compiled_delegate(age: int = 0) -> CompiledDelegate:
+    """The delegate of the CompiledModel that was made last in this process, for `report`, `read_state` and the others; age: 1
+    for that of the one before it, and so on. Take it right after you have made the model.
+
+    ValueError: no compiled model that lives, or not so many, has a delegate of Quadra. ImportError: as `accelerator`.
+    """
+    living = _living()
+    if not 0 <= age < len(living):
+        raise ValueError(f"Quadra: find the delegate of a compiled model: {len(living)} of Quadra's live")
+    return CompiledDelegate(living[age])
 
 
 def library() -> Path:
@@ -112,6 +184,28 @@ def uninstall() -> None:
     for link in there:
         link.unlink()
     print(f"{runtime} is without Quadra {'again' if there else 'already'}: {folder}")
+
+
+def _living() -> list[int]:
+    """The delegates of compiled models, the newest first. LiteRT has loaded the same file, maybe by a link."""
+    ask = ctypes.CDLL(str(_there(_ACCELERATOR))).QuadraAcceleratorDelegate
+    ask.restype, ask.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    found: list[int] = []
+    while pointer := ask(len(found)):
+        found.append(pointer)
+    return found
+
+
+def _pointer(delegate: Any) -> ctypes.c_void_p:
+    return ctypes.c_void_p(delegate._get_native_delegate_pointer())
+
+
+def _ask_states(function: str, delegate: Any, name: bytes | None, numbers: Any, size: int) -> None:
+    said: list[str] = []
+    say = _SAY(lambda sentence: said.append(sentence.decode()))
+    ask = getattr(ctypes.CDLL(str(library())), function)
+    if not ask(_pointer(delegate), name, numbers, ctypes.c_size_t(size), say):
+        raise ValueError(said[0] if said else f"Quadra: {function}: it failed without a reason")
 
 
 def _litert() -> tuple[Path, str]:

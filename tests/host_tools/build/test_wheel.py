@@ -23,6 +23,7 @@ from host_tools.base.android import ACCELERATOR
 from host_tools.base.errors import JudgementFailed
 from host_tools.build import bazel, maven, wheel
 from tests.model_builder import one_convolution
+from tests.test_kept_states import cache as one_state
 
 PACKAGE = f"quadra_delegate-{maven.version('quadra-name')}"
 # After the lines of README: they leave `interpreter` and `delegate`. Prints the largest difference to the CPU.
@@ -142,6 +143,87 @@ def test_the_module_runs_a_model_from_the_unpacked_wheel(unpacked, tmp_path):
     )
     assert where == str(unpacked / "quadra" / "__init__.py")
     assert (backend, count, on_gpu) == ("opencl", 1, 1) and error <= 1e-5 * scale
+
+
+STATES = """
+import json, os
+import numpy as np
+import quadra
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+from ai_edge_litert.interpreter import Interpreter
+
+content = open("model.tflite", "rb").read()
+delegate = quadra.load_delegate(states="cache", backend="opencl")
+interpreter = Interpreter(model_content=content, experimental_delegates=[delegate])
+interpreter.allocate_tensors()
+indexes = [one["index"] for one in interpreter.get_input_details()]
+
+def by_interpreter(part, at):
+    for index, array in zip(indexes[1:], (part, at)):
+        interpreter.set_tensor(index, array)
+    interpreter.invoke()
+
+os.environ.update(QUADRA_STATES="cache", QUADRA_BACKEND="opencl")
+environment = Environment.create(runtime_path=str(quadra.accelerator()))
+first, model = (CompiledModel.from_buffer(content, hardware_accel=HardwareAccelerator.GPU, environment=environment) for _ in "12")
+inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+
+def by_compiled_model(part, at):
+    for buffer, array in zip(inputs[1:], (part, at)):
+        buffer.write(array)
+    model.run_by_index(0, inputs, outputs)
+
+def refused(do, *words):
+    try:
+        do(*words)
+    except ValueError as error:
+        return str(error)
+
+said = []
+for delegate, step in ((delegate, by_interpreter), (quadra.compiled_delegate(), by_compiled_model)):
+    (told,) = quadra.report(delegate)["states"]
+    want = np.zeros(told["shape"], told["element"])
+    assert np.array_equal(quadra.read_state(delegate, "cache"), want) and want.dtype == np.float32
+    for turn in range(3):
+        part = np.full((1, 1, 2, 8), turn + 1, np.float32)
+        step(part, np.int32([0, turn, 0, 0]))
+        want[:, turn] = part[:, 0]
+        assert np.array_equal(quadra.read_state(delegate, "cache"), want)
+    want = np.arange(want.size, dtype=np.float32).reshape(want.shape)
+    quadra.write_state(delegate, "cache", np.asfortranarray(want))
+    mine = np.empty_like(want)
+    assert quadra.read_state(delegate, "cache", mine) is mine and np.array_equal(mine, want)
+    quadra.clear_states(delegate)
+    assert not quadra.read_state(delegate, "cache").any()
+    said += [
+        refused(quadra.read_state, delegate, "k"),
+        refused(quadra.write_state, delegate, "cache", want[0, 0]),
+        refused(quadra.read_state, delegate, "cache", mine[:, ::2]),
+        refused(quadra.clear_states, delegate, "k"),
+    ]
+delegate = quadra.compiled_delegate(1)
+said.append(refused(quadra.compiled_delegate, 2))
+del first
+said.append(refused(quadra.report, delegate))
+print(json.dumps(said))
+"""
+
+
+def test_states_are_read_written_and_cleared_from_python(unpacked, tmp_path):
+    """Through the interpreter and through CompiledModel, whose delegate the module finds."""
+    (tmp_path / "model.tflite").write_bytes(one_state().bytes())
+    said = judged(sys.executable, STATES, tmp_path, PYTHONPATH=str(unpacked))
+    assert said == [
+        "Quadra: option states: 'k' is no state",
+        f"Quadra: write the state 'cache': it has {16 * 2 * 8 * 4} bytes, not {2 * 8 * 4}",
+        "Quadra: read the state 'cache': the array must be writable and contiguous",
+        "Quadra: option states: 'k' is no state",
+    ] * 2 + [
+        "Quadra: find the delegate of a compiled model: 2 of Quadra's live",
+        "Quadra: take the delegate of a compiled model: the model has gone",
+    ]
 
 
 def test_what_is_missing_or_wrong_is_a_sentence(unpacked, tmp_path, monkeypatch):

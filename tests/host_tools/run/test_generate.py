@@ -76,6 +76,19 @@ def test_compiled_model_hands_its_buffers_on(made, backend, in_place, name):
     assert found.moved.host_copied_bytes == 0
 
 
+@pytest.mark.parametrize(("backend", "api"), [("opencl", "compiled"), ("gles", "compiled"), ("gles", "interpreter")])
+def test_caches_that_stay_on_the_gpu_are_not_handed_over(library, made, backend, api):
+    """Nothing moves but tokens, positions, a mask and logits: no byte of caches."""
+    given = {} if api == "compiled" else {"library": library}
+    found = run(made[FORMS[1]], **given, backend=backend, api=api, options="states=kv_cache_")
+    check(found)
+    moved = found.moved
+    assert moved.host_copied_bytes == moved.copied_states_bytes == 0 and moved.cache_bytes > 0
+    assert moved.copied_outputs_bytes == (moved.logits_bytes if backend == "gles" else 0)
+    assert moved.copied_bytes == moved.copied_inputs_bytes + moved.copied_outputs_bytes
+    assert moved.copied_inputs_bytes <= 8 + 4 * found.positions
+
+
 def test_a_real_export_runs(library):
     files = [file for folder in settings.read().models_dirs for file in folder.rglob(f"{FORMS[1]}.tflite")]
     if not files:
