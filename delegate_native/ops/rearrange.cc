@@ -1,4 +1,4 @@
-// What reshapes, transposes and slices after each other make of a tensor, in one kernel
+// Reshapes, transposes and slices of a tensor after each other, in one kernel
 // (passes/merge_moves.cc): windows of an image, heads of a product. The result's numbers in their
 // dense order count along `sizes`, the last one fastest; a step along each of these is so many
 // numbers of the source (`steps`), whose number `first` is the result's first one.

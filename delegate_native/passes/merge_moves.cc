@@ -60,7 +60,7 @@ class Places {
   }
 
   int first() const { return first_; }
-  // Of all axes.
+  // All axes.
   Parts All() const {
     Parts all;
     for (const Parts& axis : axes_) {

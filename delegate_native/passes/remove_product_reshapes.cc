@@ -10,7 +10,7 @@
 namespace quadra {
 namespace {
 
-// What the reshape that makes these matrices reads, if it leaves the matrices; -1: there is none.
+// The input of the reshape that makes these matrices, if it leaves the matrices; -1: there is none.
 ValueId Matrices(const Graph& graph, ValueId id, int reader) {
   const int maker = graph.Producer(id, reader);
   if (maker < 0) return -1;
