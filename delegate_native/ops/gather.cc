@@ -177,7 +177,8 @@ ConstantData Fold(const Graph& graph, const Node& node) {
   const Shape &data = views.data, &out = views.out;
   for (int row = 0; row < out.b * out.h; ++row) {
     for (int i = 0; i < out.w; ++i) {
-      const int index = indices[static_cast<size_t>(row / out.h * out.w + i)];
+      const int at = row / out.h * out.w + i;
+      const int index = indices[static_cast<size_t>(at)];
       for (int k = 0; k < out.c; ++k) places.push_back((row * data.w + index) * out.c + k);
     }
   }
