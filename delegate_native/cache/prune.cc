@@ -44,10 +44,8 @@ class Folder {
     const KeptFile file = {path, static_cast<int64_t>(found.st_mtime),
                            static_cast<int64_t>(found.st_size)};
     if (EndsWith(path, kUnfinished)) {
-      // Its process is gone: others' that are being written are younger. These count: what they
-      // take will be a file's, or nobody knows yet that it will not.
-      if (!IsAbandoned(file) || HeldFile::Has(path)) bytes_ += file.bytes;
-      else unlink(path.c_str());
+      // Its process is gone: others' that are being written are younger.
+      if (IsAbandoned(file) && !HeldFile::Has(path)) unlink(path.c_str());
       return;
     }
     const bool is_plan = EndsWith(path, kEnding);

@@ -461,24 +461,6 @@ TEST_F(ModelCacheTest, AbandonedAndOldFilesGo) {
   EXPECT_EQ(Miss("third"), "");
 }
 
-// Of a process that may be at work; it may also have ended in the middle.
-TEST_F(ModelCacheTest, UnfinishedFilesCountAgainstTheLimit) {
-  ASSERT_TRUE(Save("first").ok());
-  const std::string first = Kept();
-  const auto size = static_cast<int64_t>(BytesOf(first).size());
-  const utimbuf old = {time(nullptr) - 100, time(nullptr) - 100};
-  ASSERT_EQ(utime(first.c_str(), &old), 0);
-  const std::string unfinished = folder_ + "/model_1.weights.8.0.unfinished";
-  Write(unfinished, std::string(static_cast<size_t>(2 * size), 'x'));
-  ASSERT_TRUE(Save("second", 5 * size).ok()) << "all have room";
-  std::string removed;
-  ASSERT_TRUE(Save("second", 3 * size + 100, &removed).ok());
-  EXPECT_EQ(removed, "removed files: 1 (0.0 MiB), the limit is 0 MiB");
-  EXPECT_EQ(Miss("first"), "none is kept");
-  EXPECT_EQ(Miss("second"), "");
-  EXPECT_EQ(BytesOf(unfinished).size(), static_cast<size_t>(2 * size));
-}
-
 TEST_F(ModelCacheTest, FilesInUseStayWhateverTheLimit) {
   std::unique_ptr<HeldFile> plan = Cache().HoldPlan("first");
   const std::unique_ptr<HeldFile> verdicts = Cache().HoldVerdicts("first");
