@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "delegate_native/base/texts.h"
 #include "delegate_native/ops/subgraph.h"
 #include "delegate_native/tflite/builtin_params.h"
 #include "delegate_native/tflite/model_nodes.h"
@@ -29,7 +30,27 @@ bool Activates(const ModelNodes::Entry& entry) {
   return !params || params->activation != kTfLiteActNone;
 }
 
+constexpr Combining kCombining[] = {
+    // by Combination
+    {"put", "v = u;", "v = u;", "v"},
+    {"add", "v += u;", "v += u;", "num4(0)"},
+    {"mul", "v *= u;", "v *= u;", "num4(1)"},
+    {"max", QUADRA_TEXT("v = larger(u, v);"), QUADRA_TEXT("v = max(v, u);"), "v"},
+    {"min", QUADRA_TEXT("v = smaller(u, v);"), QUADRA_TEXT("v = min(v, u);"), "v"},
+};
+
 }  // namespace
+
+const Combining& CombiningOf(Combination combination) {
+  return kCombining[static_cast<int>(combination)];
+}
+
+const Combining* FindCombining(const std::string& name) {
+  for (const Combining& one : kCombining) {
+    if (name == one.name) return &one;
+  }
+  return nullptr;
+}
 
 Status ReadCombination(const Importer& importer, int index, Combination* combination) {
   std::vector<const TfLiteContext*> outer = importer.known()->subgraphs;

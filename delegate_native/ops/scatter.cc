@@ -18,23 +18,6 @@
 namespace quadra {
 namespace {
 
-// How a number v and its update u are combined, both floats or ints; and which update leaves v as
-// it is.
-struct Combining {
-  const char* name;
-  const char* text;
-  const char* int_text;  // null: the same
-  const char* neutral;
-};
-constexpr Combining kCombining[] = {
-    // by Combination
-    {"put", "v = u;", nullptr, "v"},
-    {"add", "v += u;", nullptr, "num4(0)"},
-    {"mul", "v *= u;", nullptr, "num4(1)"},
-    {"max", QUADRA_TEXT("v = larger(u, v);"), QUADRA_TEXT("v = max(v, u);"), "v"},
-    {"min", QUADRA_TEXT("v = smaller(u, v);"), QUADRA_TEXT("v = min(v, u);"), "v"},
-};
-
 // Axes that a list of the parameters names: each once, below `end`, and `sorted` perhaps.
 Status ReadList(const int64_t* list, int count, int end, bool sorted, std::vector<int>* axes) {
   if (count < 0 || count > end) return InvalidModel("it names %d of %d axes", count, end);
@@ -107,7 +90,7 @@ Status Import(Importer* importer) {
     return Unsupported("it puts rank %d into rank %d; 1 to 4 are supported", updates_rank, rank);
   }
   Attributes attributes;
-  attributes.SetWord("combines", kCombining[static_cast<int>(combination)].name);
+  attributes.SetWord("combines", CombiningOf(combination).name);
   QUADRA_RETURN_IF_ERROR(ReadWindows(*params, rank, updates_rank, &attributes));
   if (combination == Combination::kSecond && !ComesByVectors(attributes, updates_rank)) {
     return Unsupported("which of its updates at one place is the last depends on the windows");
@@ -259,15 +242,15 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   text.Set("number", is_int ? "num4" : "sum4_t");  // many numbers may be added
   text.Set("places", FindPlaces(graph, node, axes, &desc)).Set("channel", channel);
   text.Set("whole", reads_slices);
-  for (const Combining& one : kCombining) {
-    if (node.attributes.Word("combines") != one.name) continue;
-    text.Set("neutral", one.neutral);
-    text.Set("combine", is_int && one.int_text ? one.int_text : one.text);
-    const std::string body = text;
-    LoopOverResults(context, graph.shape(node.outputs[0]), "", body.c_str(), &desc);
-    return Status();
+  const Combining* combining = FindCombining(node.attributes.Word("combines"));
+  if (!combining) {
+    return InvalidModel("it combines by %s", node.attributes.Word("combines").c_str());
   }
-  return InvalidModel("it combines by %s", node.attributes.Word("combines").c_str());
+  text.Set("neutral", combining->neutral);
+  text.Set("combine", is_int ? combining->int_text : combining->text);
+  const std::string body = text;
+  LoopOverResults(context, graph.shape(node.outputs[0]), "", body.c_str(), &desc);
+  return Status();
 }
 
 }  // namespace

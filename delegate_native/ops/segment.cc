@@ -7,6 +7,7 @@
 #include "delegate_native/base/texts.h"
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/combination.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/tflite/importer.h"
@@ -14,19 +15,17 @@
 namespace quadra {
 namespace {
 
-// A segment without parts, and how a part u comes into it.
+// A segment without parts.
 struct Segments {
   int16_t builtin;
+  Combination combination;
   const char *first, *int_first;
-  const char *text, *int_text;
 };
 constexpr Segments kSegments[] = {
-    {kTfLiteBuiltinUnsortedSegmentSum, "0.0f", "0", "v += u;", "v += u;"},
-    {kTfLiteBuiltinUnsortedSegmentProd, "1.0f", "1", "v *= u;", "v *= u;"},
-    {kTfLiteBuiltinUnsortedSegmentMax, "-3.4028234e38f", "-2147483647 - 1",
-     QUADRA_TEXT("v = larger(u, v);"), QUADRA_TEXT("v = max(v, u);")},
-    {kTfLiteBuiltinUnsortedSegmentMin, "3.4028234e38f", "2147483647",
-     QUADRA_TEXT("v = smaller(u, v);"), QUADRA_TEXT("v = min(v, u);")},
+    {kTfLiteBuiltinUnsortedSegmentSum, Combination::kAdd, "0.0f", "0"},
+    {kTfLiteBuiltinUnsortedSegmentProd, Combination::kMultiply, "1.0f", "1"},
+    {kTfLiteBuiltinUnsortedSegmentMax, Combination::kMaximum, "-3.4028234e38f", "-2147483647 - 1"},
+    {kTfLiteBuiltinUnsortedSegmentMin, Combination::kMinimum, "3.4028234e38f", "2147483647"},
 };
 
 Status ReadParts(Importer* importer, std::vector<ValueId>* values) {
@@ -116,7 +115,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     Text text(kBody);
     text.Set("number", is_int ? "ivec4" : "sum4_t");  // many numbers may be added
     text.Set("first", is_int ? one.int_first : one.first);
-    text.Set("combine", is_int ? one.int_text : one.text);
+    const Combining& combining = CombiningOf(one.combination);
+    text.Set("combine", is_int ? combining.int_text : combining.text);
     const std::string body = text;
     LoopOverResults(context, made, "", body.c_str(), &desc);
     FinishReshape(context, graph, node, to, made, list);
