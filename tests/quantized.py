@@ -242,6 +242,7 @@ BUILDERS: dict[str, Callable] = {
     "LOGISTIC": _unary("LOGISTIC", lambda q, x: q.fixed(1 / 256, 0)),
     "TANH": _unary("TANH", lambda q, x: q.fixed(1 / 128, 128)),
     "SOFTMAX": _unary("SOFTMAX", lambda q, x: q.fixed(1 / 256, 0), "SoftmaxOptions", Beta=1.0),
+    "LOG_SOFTMAX": _unary("LOG_SOFTMAX", lambda q, x: q.fixed(1 / 16, 255), "LogSoftmaxOptions"),
     "HARD_SWISH": _unary("HARD_SWISH", lambda q, x: q.grid(-0.4, 3), "HardSwishOptions", version=1),
     "L2_NORMALIZATION": _unary("L2_NORMALIZATION", lambda q, x: q.fixed(1 / 128, 128), "L2NormOptions"),
     "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),

@@ -46,6 +46,12 @@ Status Import(Importer* importer) {
   return importer->AddNode(op.name, std::move(values), {}, activation);
 }
 
+// FLOOR_DIV and FLOOR_MOD: the CPU divides the integers of tensors with a scale as they are.
+Status ImportUnscaled(Importer* importer) {
+  for (int input : {0, 1}) QUADRA_RETURN_IF_ERROR(importer->CheckUnscaled(input));
+  return Import(importer);
+}
+
 // RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1. The limits are arguments of the kernel, so that all share
 // one program.
 Status ImportClamp(Importer* importer) {
@@ -258,7 +264,7 @@ constexpr Op Jumping(Op op) {
 }
 constexpr Op Comparison(const char* name, int16_t builtin, const char* formula,
                         Elements takes = kOrdered) {
-  Op op = Row(name, builtin, 4, 2, takes, formula);
+  Op op = Row(name, builtin, 5, 2, takes, formula);
   op.result = Result::kBool;
   return Jumping(op);
 }
@@ -315,12 +321,14 @@ const Op kElementwiseOps[] = {
     Known([](double a, double b, bool) -> double { return (a - b) * (a - b); },
           Row(QUADRA_TEXT("squared_difference"), kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
               QUADRA_TEXT("($a - $b) * ($a - $b)"))),
-    Known(FloorDiv, Jumping(Row(QUADRA_TEXT("floor_div"), kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
-                                QUADRA_TEXT("floor_quotient($a, $b)"),
-                                QUADRA_TEXT("int_floor_div($a, $b)")))),
-    Jumping(Row(QUADRA_TEXT("floor_mod"), kTfLiteBuiltinFloorMod, 2, 2, kNumbers,
-                QUADRA_TEXT("floor_mod($a, $b)"),
-                QUADRA_TEXT("($a - $b * int_floor_div($a, $b))"))),
+    Known(FloorDiv, Jumping(With(ImportUnscaled, "",
+                                 Row(QUADRA_TEXT("floor_div"), kTfLiteBuiltinFloorDiv, 3, 2,
+                                     kNumbers, QUADRA_TEXT("floor_quotient($a, $b)"),
+                                     QUADRA_TEXT("int_floor_div($a, $b)"))))),
+    Jumping(With(
+        ImportUnscaled, "",
+        Row(QUADRA_TEXT("floor_mod"), kTfLiteBuiltinFloorMod, 2, 2, kNumbers,
+            QUADRA_TEXT("floor_mod($a, $b)"), QUADRA_TEXT("($a - $b * int_floor_div($a, $b))")))),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
     Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
         QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), $b * $a, $a)")),
@@ -372,7 +380,7 @@ const Op kElementwiseOps[] = {
     Jumping(Unary("floor", kTfLiteBuiltinFloor, 1, QUADRA_TEXT("floor($a)"))),
     // Far below 0 the second factor is 0, as on the CPU.
     With(ImportGelu, "",
-         Unary("gelu", kTfLiteBuiltinGelu, 2, QUADRA_TEXT("vec4(0.5f) * $a * one_and_erf($a)")),
+         Unary("gelu", kTfLiteBuiltinGelu, 3, QUADRA_TEXT("vec4(0.5f) * $a * one_and_erf($a)")),
          sizeof(TfLiteGeluParams)),
     Unary(QUADRA_TEXT("gelu_tanh"), kNone, 0,
           QUADRA_TEXT(
@@ -417,9 +425,9 @@ const Op kElementwiseOps[] = {
                 QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))"))),
     Unary("silu", kNone, 0, QUADRA_TEXT("$a / (vec4(1.0f) + exp(-$a))")),
     Known([](double a, double, bool) -> double { return std::sin(a); },
-          Unary("sin", kTfLiteBuiltinSin, 1, "sine($a)")),
+          Unary("sin", kTfLiteBuiltinSin, 2, "sine($a)")),
     Known([](double a, double, bool) -> double { return std::sqrt(a); },
-          Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)")),
+          Unary("sqrt", kTfLiteBuiltinSqrt, 2, "sqrt($a)")),
     Row(QUADRA_TEXT("zeros_like"), kTfLiteBuiltinZerosLike, 1, 1, kAllElements,
         QUADRA_TEXT("vec4(0.0f)"), "ivec4(0)"),
     Known([](double a, double, bool) -> double { return a * a; },

@@ -189,7 +189,7 @@ extern const Op kLogSoftmaxOp;
 const Op kLogSoftmaxOp = {
     .name = "log_softmax",
     .builtins = {kTfLiteBuiltinLogSoftmax, -1},
-    .max_version = 1,
+    .max_version = 2,
     .import = ImportLog,
     .shape = SameShape,
     .kernels = LogKernels,

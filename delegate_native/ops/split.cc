@@ -172,7 +172,7 @@ extern const Op kUnpackOp;
 const Op kUnpackOp = {
     .name = "unpack",
     .builtins = {kTfLiteBuiltinUnpack, -1},
-    .max_version = 4,
+    .max_version = 5,
     .params_bytes = sizeof(TfLiteUnpackParams),
     .import = ImportUnpack,
     .moves = true,

@@ -222,7 +222,7 @@ extern const Op kTransposeConvOp;
 const Op kTransposeConvOp = {
     .name = "transpose_conv",
     .builtins = {kTfLiteBuiltinTransposeConv, -1},
-    .max_version = 4,
+    .max_version = 5,
     .params_bytes = sizeof(TfLiteTransposeConvParams),
     .attributes = QUADRA_TEXT("stride padding"),
     .import = Import,
