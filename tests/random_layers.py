@@ -288,6 +288,16 @@ def _shape(b, x):
     return b.move("RESHAPE", [b.move("RESHAPE", [x, i32([-1])], (prod(x.shape),)), sizes], x.shape)
 
 
+@moves("filled", "BROADCAST_ARGS", ranks=(1, 5))
+def _both_shapes(b, x):
+    """As often as a new first axis is long."""
+    n = b.draw(st.integers(1, 3))
+    sizes = b.model.op("SHAPE", [x], (len(x.shape),), "ShapeOptions", OutType=2, output={"dtype": "int32"})
+    other = i32([n, *(1 for _ in x.shape)])
+    both = b.model.op("BROADCAST_ARGS", [sizes, other], (len(x.shape) + 1,), output={"dtype": "int32"})
+    return b.move("BROADCAST_TO", [x, both], (n, *x.shape), version=2)
+
+
 @moves("filled", "RANK", ranks=(1, 6))
 def _rank(b, x):
     """Rows as long as x has axes."""

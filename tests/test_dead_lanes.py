@@ -207,7 +207,7 @@ MORE = {
 # Ops that no reader is of, and why.
 LEFT_OUT = {
     **dict.fromkeys(["REDUCE_ALL", "REDUCE_ANY", "ONE_HOT", "EMBEDDING_LOOKUP"], "of ints or bools, of which none is poison"),
-    **dict.fromkeys(["RANGE", "FILL", "SHAPE", "RANK", "DENSIFY"],
+    **dict.fromkeys(["RANGE", "FILL", "SHAPE", "RANK", "BROADCAST_ARGS", "DENSIFY"],
                     "of constants and shapes"),
     **dict.fromkeys(["Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D", "MaxUnpooling2D", "LiteRtMaxUnpooling2D",
                      "Resampler", "TransformLandmarks", "TransformTensorBilinear"],

@@ -361,7 +361,20 @@ def _as_long_as_its_rank(m, x):
     return m.add(x, m.op("FILL", [sizes, np.float32(0.5)], (len(x.shape),)))
 
 
+def _to_the_shape_of_both(m, x, y):
+    """As converters write a sum of more than four axes."""
+    shapes = [
+        m.op("SHAPE", [one], (len(one.shape),), "ShapeOptions", OutType=2, output={"dtype": "int32"}) for one in (x, y)
+    ]
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    both = m.op("BROADCAST_ARGS", shapes, (len(shape),), output={"dtype": "int32"})
+    return m.add(*(m.op("BROADCAST_TO", [one, both], shape, "BroadcastToOptions", 2) for one in (x, y)))
+
+
 CASES = [
+    Case("BROADCAST_ARGS", "of_one_rank", [(2, 1, 3, 5), (1, 4, 3, 1)], _to_the_shape_of_both, np.add),
+    Case("BROADCAST_ARGS", "of_rank_5_and_2", [(2, 1, 3, 1, 5), (4, 5)], _to_the_shape_of_both, np.add),
+    Case("BROADCAST_ARGS", "of_rank_1_and_4", [(1,), (2, 1, 3, 5)], _to_the_shape_of_both, np.add),
     Case("SHAPE", "of_a_sum", [(2, 3, 4, 5)], _of_its_shape, lambda x: x + 0.5),
     Case("SHAPE", "of_rank_6", [(2, 1, 3, 2, 2, 5)], _of_its_shape, lambda x: x + 0.5),
     Case("RANK", "of_rank_3", [(2, 4, 3)], _as_long_as_its_rank, lambda x: x + 0.5),
