@@ -255,3 +255,48 @@ for i, detail in enumerate(model.interpreter.get_output_details()):
 """,
         "opencl",
     )
+
+
+_STATES = """
+from tests.signature_models import with_signatures
+from tests.test_kept_states import CACHE, PART, States, gone_on
+built = with_signatures(gone_on(), gone_on(), ("prefill", "decode"), ("cache", "part", "at"), made_names=("cache", "y"))
+model = new(DRIVER, built, deadline_ms=5000, states="cache")
+states, cache = States(library, model.delegate), np.zeros(CACHE, np.float32)
+part_tensor, at_tensor = [detail["index"] for detail in model.interpreter.get_input_details()[1:]]
+runners = [model.interpreter.get_signature_runner(key) for key in ("prefill", "decode")]
+model.source.goes_on = GPU_EVENT
+for turn in range(6):
+    row, at = constant(f"states/turn{turn}", PART), np.int32([0, turn, 0, 0])
+    part, where, twice = made(row), made(at), made(row * 0)
+    model.source.buffers = {part_tensor: (GL, part, row.nbytes), at_tensor: (GL, where, at.nbytes),
+                            model.outputs[1]: (GL, twice, row.nbytes)}
+    # The first run of each signature compiles. The others begin behind an event, and nobody waits for it here.
+    model.source.events = {} if turn in (0, 2) else {part_tensor: create(DISPLAY, FENCE, None)}
+    runner = runners[turn // 2 % 2]
+    runner._interpreter_wrapper.AllocateTensors(runner._subgraph_index)
+    runner._interpreter_wrapper.Invoke(runner._subgraph_index)
+    assert model.source.done[-1] is not None, turn
+    cache[:, turn] = row[:, 0]
+    if turn == 3:
+        assert np.array_equal(states.read("cache", cache), cache), states.said
+assert client_wait(DISPLAY, model.source.done[-1], 1, 10**10) == COME
+assert np.array_equal(states.read("cache", cache), cache), states.said
+assert np.allclose(read(twice, row), 2 * row, atol=1e-5)
+one, other = model.report()["partitions"]
+assert one["copied_bytes"] == other["copied_bytes"] == 0, (one, other)
+runner._interpreter_wrapper.Invoke(runner._subgraph_index)
+assert model.source.done[-1] is not None
+assert states.write(None) and not states.read("cache", cache).any(), states.said
+model.source.goes_on = 0
+runner._interpreter_wrapper.Invoke(runner._subgraph_index)
+only = np.zeros_like(cache)
+only[:, turn] = row[:, 0]
+assert model.source.done[-1] is None and np.array_equal(states.read("cache", cache), only)
+"""
+
+
+def test_runs_with_states_go_on_and_signatures_and_the_host_wait_for_each_other(library, egl, tmp_path):
+    """Two in turn of each signature, which share the state; it is read and cleared while a run is under way."""
+    driver = compile_driver_faults(tmp_path / "libEGL_faults.so")
+    on_gl(library, _PRELUDE + f"DRIVER = {str(driver)!r}\n" + _STATES)

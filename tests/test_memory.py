@@ -225,7 +225,7 @@ def measure_decoder(path, library, backend: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("backend", ["null", "opencl"])
-@pytest.mark.parametrize("kind", ["int4", "f16"])
+@pytest.mark.parametrize("kind", ["int8", "int4", "f16"])
 def test_small_weights_of_two_signatures_are_in_memory_once(library, decoders, backend, kind):
     """A table that both look up, and one multiplies by, beside the same decoder with a small one: what memory grows by, in
     units of what the file grows by. The table is packed once:

@@ -202,8 +202,13 @@ Status KeptStates::Keep(const std::string& name, const std::shared_ptr<Backend>&
     return Wrong(name, "are several inputs of one subgraph");
   }
   const Ports<PlanPort> planned = PortsOf(*session.plan());
-  if (!IsPlain(port.element) || !planned.inputs[in].is_own || !planned.outputs[out].is_own) {
-    return Wrong(name, "is no float32 or int32 with memory of its own");
+  // Bytes are bytes in a plan where they are updated in place, and words elsewhere.
+  const PlanPort& given = planned.inputs[in];
+  const bool is_as_given = given.state == place->port.output && given.bytes == BytesOf(port);
+  if ((!IsPlain(port.element) && !is_as_given) || !given.is_own || !planned.outputs[out].is_own) {
+    return Wrong(name,
+                 "is no float32 or int32 with memory of its own, and no int8 or uint8 that "
+                 "is updated in place");
   }
   std::shared_ptr<KeptState> state = Find(name);
   if (state && state->memory.backend != backend) return Wrong(name, "is on two backends");

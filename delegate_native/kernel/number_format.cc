@@ -22,6 +22,8 @@ $if(!read) layout($stored, binding = $n) writeonly uniform highp ${ints:,i}image
 constexpr const char* kReadImage = QUADRA_TEXT("read_image${ints:f,i}($t_data, $i)");
 constexpr const char* kReadRow = QUADRA_TEXT("imageLoad($t_data, $i)${one:,.x}");
 constexpr const char* kReadTexel = QUADRA_TEXT("texelFetch($t_data, $i, 0)");
+// Bytes are written four at once.
+constexpr const char* kWriteWord = QUADRA_TEXT("((__global int*)$t_data)[$i] = $v");
 constexpr const char* kFloats = QUADRA_TEXT("${one:rgba,r}32${ints:f,i}");
 
 using P = Precision;
@@ -38,8 +40,9 @@ const NumberFormat kOpenCl[] = {
      QUADRA_TEXT("put_half4($v, $t_data${plane:, + $row}, $i)"), "(X)", "(P)",
      QUADRA_TEXT("medium_at($from, $at)"),
      QUADRA_TEXT("put_medium($v, $t_data${plane:, + $row}, $i)")},
-    {P::kF32, M::kBuffer, C::kInt8, kPointer, "char", QUADRA_TEXT("int($t_data[$i])")},
-    {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", QUADRA_TEXT("int($t_data[$i])")},
+    {P::kF32, M::kBuffer, C::kInt8, kPointer, "char", QUADRA_TEXT("int($t_data[$i])"), kWriteWord},
+    {P::kF32, M::kBuffer, C::kUInt8, kPointer, "uchar", QUADRA_TEXT("int($t_data[$i])"),
+     kWriteWord},
     {P::kF32, M::kWideBuffer, C::kHalf, kPointer, "half",
      QUADRA_TEXT("vload_half$lanes($i, $t_data)")},
     {P::kF32, M::kTexelRow, C::kFloat, kClRow, "", kReadImage},
@@ -64,9 +67,11 @@ const NumberFormat kGles[] = {
      QUADRA_TEXT("$t_data[$i] = uvec2(packHalf2x16($v.xy), packHalf2x16($v.zw))"), "$row + (X)",
      "P"},
     {P::kF32, M::kBuffer, C::kInt8, kBlock, "int",
-     QUADRA_TEXT("bitfieldExtract($t_data[(I) >> 2], ((I) & 3) * 8, 8)")},
+     QUADRA_TEXT("bitfieldExtract($t_data[(I) >> 2], ((I) & 3) * 8, 8)"),
+     QUADRA_TEXT("$t_data[$i] = $v")},
     {P::kF32, M::kBuffer, C::kUInt8, kBlock, "int",
-     QUADRA_TEXT("(($t_data[(I) >> 2] >> (((I) & 3) * 8)) & 255)")},
+     QUADRA_TEXT("(($t_data[(I) >> 2] >> (((I) & 3) * 8)) & 255)"),
+     QUADRA_TEXT("$t_data[$i] = $v")},
     {P::kF32, M::kTexelRow, C::kFloat, kRow, kFloats, kReadRow, "", "$row + (X)", "(P)"},
     {P::kF32, M::kTexelRow, C::kHalf, kRow, "rgba16f", kReadRow, "", "$row + (X)", "(P)"},
     {P::kF32, M::kTexelRow, C::kInt8, kRow, kFloats,

@@ -57,8 +57,8 @@ Status InferSlice(Graph* graph, const Node& node) {
 
 // The starts are the lanes of one pixel, in the order of the model's axes: `rank` of them.
 constexpr const char* kStart = QUADRA_TEXT(R"(
-    int batch = s / ${grid}_s;
-    int first = (s - batch * ${grid}_s) * 4;
+    int batch = s / $depth;
+    int first = (s - batch * $depth) * 4;
     ivec4 at = read_start(0, 0, 0);
     ivec4 room = ivec4(${whole}_b - ${part}_b, ${whole}_h - ${part}_h, ${whole}_w - ${part}_w, ${whole}_c - ${part}_c);
     int from_c = min(max(int_lane(at, rank - 1), 0), room.w);
@@ -101,6 +101,30 @@ constexpr const char* kInPlace = QUADRA_TEXT(R"(
     if (first + 3 < part_c) { write_dst(v.w, i + 3); }
 )");
 
+// The same of bytes, which are written four at once: those beside the part as they were. Nobody
+// else writes them, as rows are whole fours.
+constexpr const char* kInPlaceOfBytes = QUADRA_TEXT(R"(
+    int to = (from_c & ~3) + first;
+    if (to < from_c + part_c) {
+      int place = (((batch + from_b) * dst_h + y + from_y) * dst_w + x + from_x) * dst_c + to;
+      int word = 0;
+      for (int i = 0; i < 4; ++i) {
+        int c = to + i - from_c;
+        int stored = read_old(place + i);
+        if (c >= 0 && c < part_c) {
+          ivec4 v = $value;
+          stored = int_lane(v, c % 4);
+        }
+        word = word | ((stored & 255) << (8 * i));
+      }
+      write_dst(word, place / 4);
+    }
+)");
+constexpr const char* kOfBytes = QUADRA_TEXT("read_part(x, y, batch * part_s + c / 4)");
+constexpr const char* kOfFloats = QUADRA_TEXT(
+    "to_int(requantize(read_part(x, y, batch * part_s + c / 4), inverse, 1.0f, low, high)) + "
+    "to_int(vec4(zero))");
+
 // The same of a part whose numbers lie in one pixel, in its order.
 constexpr const char* kInPlaceOfPixel = QUADRA_TEXT(R"(
     num4 v = read_src(x, y, s);
@@ -124,10 +148,34 @@ Status InPlaceOfPixel(const KernelContext& context, const Graph& graph, const No
   constexpr const char* kSizes[] = {"part_b", "part_h", "part_w", "part_c"};
   for (size_t i = 0; i < 4; ++i) desc.Int(kSizes[i], part[i]);
   const std::string pixel =
-      Text(kStart).Set("part", "part").Set("whole", "dst").Set("grid", "src").str() +
+      Text(kStart).Set("part", "part").Set("whole", "dst").Set("depth", "src_s").str() +
       kInPlaceOfPixel;
   Loops loops = {{"src_w", "src_h", "src_s * src_b"}, "", pixel.c_str()};
   LoopOver(context, 1, 1, graph.shape(node.inputs[1]).slices(), loops, &desc);
+  return Status();
+}
+
+Status InPlaceOfBytes(const KernelContext& context, const Graph& graph, const Node& node,
+                      KernelList* list) {
+  const Shape& part = graph.shape(node.inputs[1]);
+  KernelDesc& desc = list->Add("update_in_place");
+  desc.ReadDense("old", node.inputs[0]);
+  desc.Read("part", node.inputs[1]);
+  desc.Read("start", node.inputs[2]);
+  desc.WriteDense("dst", node.outputs[0]);
+  desc.Int("rank", graph.value(node.outputs[0]).rank);
+  const bool quantize = node.attributes.Has("scale");
+  if (quantize) {
+    for (const char* name : {"inverse", "zero", "low", "high"}) {
+      desc.Float(name, node.attributes.Float(name));
+    }
+  }
+  std::string pixel =
+      Text(kStart).Set("part", "part").Set("whole", "dst").Set("depth", "(part_s + 1)");
+  pixel += Text(kInPlaceOfBytes).Set("value", quantize ? kOfFloats : kOfBytes).str();
+  // A part may begin and end within four.
+  Loops loops = {{"part_w", "part_h", "(part_s + 1) * part_b"}, "", pixel.c_str()};
+  LoopOver(context, part.w, part.h, (part.slices() + 1) * part.b, loops, &desc);
   return Status();
 }
 
@@ -136,6 +184,9 @@ Status InPlaceKernels(const KernelContext& context, const Graph& graph, const No
   if (node.attributes.Has("part")) {
     return InPlaceOfPixel(context, graph, node, node.attributes.Ints("part"), list);
   }
+  if (context.LayoutOf(graph.value(node.outputs[0])).is_bytes()) {
+    return InPlaceOfBytes(context, graph, node, list);
+  }
   const Shape& part = graph.shape(node.inputs[1]);
   KernelDesc& desc = list->Add("update_in_place");
   desc.Read("part", node.inputs[1]);
@@ -143,7 +194,7 @@ Status InPlaceKernels(const KernelContext& context, const Graph& graph, const No
   desc.WriteDense("dst", node.outputs[0]);
   desc.Int("rank", graph.value(node.outputs[0]).rank);
   const std::string pixel =
-      Text(kStart).Set("part", "part").Set("whole", "dst").Set("grid", "part").str() + kInPlace;
+      Text(kStart).Set("part", "part").Set("whole", "dst").Set("depth", "part_s").str() + kInPlace;
   Loops loops = {{"part_w", "part_h", "part_s * part_b"}, "", pixel.c_str()};
   LoopOver(context, part.w, part.h, part.slices() * part.b, loops, &desc);
   return Status();
@@ -160,7 +211,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Write("dst", node.outputs[0]);
   desc.Int("rank", graph.value(node.inputs[0]).rank);
   std::string pixel =
-      Text(kStart).Set("part", updates ? "part" : "dst").Set("whole", "src").Set("grid", "dst");
+      Text(kStart).Set("part", updates ? "part" : "dst").Set("whole", "src").Set("depth", "dst_s");
   pixel += updates ? kUpdate : kSlice;
   LoopOverResults(context, graph.shape(node.outputs[0]), "", pixel.c_str(), &desc);
   return Status();

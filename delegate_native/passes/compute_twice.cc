@@ -52,7 +52,9 @@ void ComputeTwice(Graph* graph, std::vector<Check>* checks) {
         const int copy_of = number + 2 * static_cast<int>(i) + side + 1;
         ValueId id = node.outputs[i];
         if (goes_out) {
+          const Element element = graph->value(id).element;
           id = AddDense(graph, id, "copy", copy_of);
+          graph->value(id).element = element;  // of a state perhaps bytes
         } else {
           if (side == 0) id = graph->AddValue(Value(graph->value(id)));
           AddCopyOf(id, copy_of, at, graph, &made).plain = true;

@@ -1,7 +1,8 @@
 // A state, as a decoder's cache of keys: DYNAMIC_UPDATE_SLICE makes an output of an input, perhaps
 // in several steps. Both are one memory, where each step writes its part and nothing else. What
 // reads an older state reads a copy of it, which is made before the next part is written; what
-// reads the last one reads the memory itself, if its kernels can.
+// reads the last one reads the memory itself, if its kernels can. A state of bytes, which stand for
+// floats on a grid perhaps, stays one: what reads it gets the floats by a node of its own.
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +18,12 @@ const Node* MadeBy(const Graph& graph, ValueId id, const char* op) {
   if (producer < 0) return nullptr;
   const Node& node = graph.nodes[static_cast<size_t>(producer)];
   return node.op == op && node.fused.empty() ? &node : nullptr;
+}
+
+// The node that brings a dense value in, or an output out.
+const Node* BroughtBy(const Graph& graph, ValueId id, const char* of_integers) {
+  const Node* const copy = MadeBy(graph, id, "copy");
+  return copy ? copy : MadeBy(graph, id, of_integers);
 }
 
 bool IsDumped(const Graph& graph, ValueId id) {
@@ -37,22 +44,21 @@ class InPlace {
 
   // The updates that make a dense output; false: it is no state.
   bool Find(ValueId output) {
-    const Node* const brought = MadeBy(graph_, output, "copy");
+    const Node* const brought = BroughtBy(graph_, output, "quantize");
     if (!brought) return false;
+    grid_ = brought->attributes;
     states_ = {brought->inputs[0]};
     while (const Node* update = MadeBy(graph_, states_.back(), "dynamic_update_slice")) {
       states_.push_back(update->inputs[0]);
     }
     std::reverse(states_.begin(), states_.end());
-    const Node* const first = MadeBy(graph_, states_[0], "copy");
+    const Node* const first = BroughtBy(graph_, states_[0], "dequantize");
     if (!first || states_.size() < 2) return false;
     input_ = first->inputs[0];
-    const auto cell = [this](ValueId id) {
-      return KernelContext::DenseLayout(graph_.value(id)).cell;
-    };
     const bool is_taken = std::any_of(graph_.values.begin(), graph_.values.end(),
                                       [this](const Value& one) { return one.memory_of == input_; });
-    return graph_.value(input_).dense && cell(input_) == cell(output) && !is_taken;
+    return graph_.value(input_).dense && !is_taken && first->attributes == grid_ &&
+           Holds(input_, output);
   }
 
   void Make(ValueId output) {
@@ -64,25 +70,42 @@ class InPlace {
       const bool is_last = i + 1 == states_.size();
       const ValueId made = is_last ? output : AddDense(&graph_, state, "state");
       graph_.value(made).memory_of = input_;
+      graph_.value(made).element = graph_.value(input_).element;
       const auto at = static_cast<size_t>(graph_.Producer(state));
       graph_.nodes[at].inputs[0] = before;
+      graph_.nodes[at].attributes = grid_;
       graph_.nodes[at].outputs[0] = made;
-      if (is_last) ReadDense(state, made);
+      if (is_last && !IsOfBytes()) ReadDense(state, made);
       if (CountUses(graph_, state) > 0 || IsDumped(graph_, state)) {
         std::vector<Node> copy;
-        AddCopy(graph_, made, state, &copy);
+        Node& brings = AddCopy(graph_, made, state, &copy);
+        if (grid_.Has("scale")) brings.op = "dequantize", brings.attributes = grid_;
         graph_.nodes.insert(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(at) + 1,
                             std::move(copy[0]));
       }
       before = made;
       all.push_back(made);
     }
-    for (const ValueId made : all) SkipReshape(made);
+    for (const ValueId made : all) {
+      if (!IsOfBytes()) SkipReshape(made);
+    }
     if (CountUses(graph_, states_[0]) > 0 || IsDumped(graph_, states_[0])) return;
     graph_.RemoveNode(graph_.Producer(states_[0]));
   }
 
  private:
+  bool IsOfBytes() const { return KernelContext::DenseLayout(graph_.value(input_)).is_bytes(); }
+
+  // Whether the output's numbers can be the input's. Bytes are written four at once, and a row's
+  // must not be another row's: who writes four has read them.
+  bool Holds(ValueId input, ValueId output) const {
+    if (IsOfBytes()) return graph_.shape(input).c % 4 == 0;
+    const auto cell = [this](ValueId id) {
+      return KernelContext::DenseLayout(graph_.value(id)).cell;
+    };
+    return cell(input) == cell(output) && !grid_.Has("scale");
+  }
+
   // The readers that can read it where it is.
   void ReadDense(ValueId state, ValueId dense) {
     for (const int reader : graph_.Consumers(state)) {
@@ -119,6 +142,7 @@ class InPlace {
 
   Graph& graph_;
   const Fits& fits_;
+  Attributes grid_;              // of integers that stand for floats
   std::vector<ValueId> states_;  // the input's numbers, and what each update made of them
   ValueId input_ = -1;
 };

@@ -45,7 +45,7 @@ class Comparison {
       firsts_.insert(firsts_.end(), numbers.data(), numbers.data() + numbers.size());
       return Status();
     }
-    Compare(checks_[number / 2], copy.cell() == fb::Cell_Int, firsts_.data() + next_, numbers);
+    Compare(checks_[number / 2], copy.cell() >= fb::Cell_Int, firsts_.data() + next_, numbers);
     next_ += numbers.size();
     if (next_ < firsts_.size()) return Status();
     firsts_.clear();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/runtime/ports.h"
 #include "delegate_native/session/io_memory.h"
 #include "delegate_native/session/outputs_of_nothing.h"
 
@@ -19,6 +20,22 @@ std::vector<IoTensor> PortsOf(const Graph& graph, const std::vector<ValueId>& va
     ports.push_back({value.shape, value.rank, value.element});
   }
   return ports;
+}
+
+// Whether the plan has the numbers as the interpreter does.
+bool IsAsGiven(const fb::Plan& plan, const fb::Io& io, const IoTensor& port) {
+  const fb::Tensor& tensor = *plan.tensors()->Get(static_cast<unsigned>(io.tensor()));
+  return IsPlain(port.element) || tensor.cell() > fb::Cell_Int || HasWords(port, NumbersOf(io));
+}
+
+bool IsStateOfBytes(const fb::Plan& plan, const IoTensor& port, bool is_input, int at) {
+  const Ports<PlanPort> ports = quadra::PortsOf(plan);
+  for (size_t i = 0; i < ports.inputs.size(); ++i) {
+    const int output = ports.inputs[i].state;
+    if (output < 0 || (is_input ? static_cast<int>(i) : output) != at) continue;
+    return ports.inputs[i].bytes == static_cast<size_t>(port.shape.elements());
+  }
+  return false;
 }
 
 }  // namespace
@@ -118,24 +135,20 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
   return Status();
 }
 
-// Plans take floats, int32, bytes and words of int64, and give the same but for bytes: other
-// elements are brought from and to these here.
+// Plans take floats, int32, bytes and words of int64, and give the same, bytes only as states:
+// other elements are brought from and to these here.
 Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times) {
   const fb::Plan& plan = *fb::GetPlan(plan_.data());
   staged_.inputs.resize(inputs.size());
   staged_.outputs.resize(outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const fb::Io& io = *plan.inputs()->Get(static_cast<unsigned>(i));
-    const fb::Tensor& tensor = *plan.tensors()->Get(static_cast<unsigned>(io.tensor()));
-    if (IsPlain(inputs_[i].element) || tensor.cell() > fb::Cell_Int) continue;
-    if (HasWords(inputs_[i], NumbersOf(io))) continue;
+    if (IsAsGiven(plan, *plan.inputs()->Get(static_cast<unsigned>(i)), inputs_[i])) continue;
     Widen(inputs[i], inputs_[i], &staged_.inputs[i]);
     inputs[i] = staged_.inputs[i].data();
   }
   std::vector<void*> results = outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const int64_t numbers = NumbersOf(*plan.outputs()->Get(static_cast<unsigned>(i)));
-    if (IsPlain(outputs_[i].element) || HasWords(outputs_[i], numbers)) continue;
+    if (IsAsGiven(plan, *plan.outputs()->Get(static_cast<unsigned>(i)), outputs_[i])) continue;
     std::vector<int32_t>& staged = staged_.outputs[i];
     staged.resize(static_cast<size_t>(outputs_[i].shape.elements()));
     results[i] = staged.data();
@@ -152,10 +165,11 @@ Status Session::Bind(Inference* inference) {
   const PortObjects& objects = inference->objects;
   const bool any = objects.any();
   if (!any && !has_bound_) return Status();
-  const auto check = [](const char* kind, const std::vector<void*>& given,
-                        const std::vector<IoTensor>& ports) {
+  const auto check = [this](const char* kind, const std::vector<void*>& given,
+                            const std::vector<IoTensor>& ports) {
     for (size_t i = 0; i < given.size(); ++i) {
       if (!given[i] || IsPlain(ports[i].element)) continue;
+      if (IsStateOfBytes(*plan(), ports[i], &ports == &inputs_, static_cast<int>(i))) continue;
       return Unsupported("the buffer for %s %zu: only float32 and int32 can be in one", kind, i);
     }
     return Status();

@@ -7,15 +7,17 @@ from host_tools.base.errors import Misuse
 
 TRANSFORMERS, GENERATIVE = "transformers", "generative"
 WEIGHTS = ("f32", "f16", "int8", "int4")
+CACHES = ("f32", "int8")
 _MOST_SCORES = 1 << 29  # numbers of the constant mask of GENERATIVE
 
 
 @dataclass(frozen=True)
 class Sizes:
     """form: how litert-torch writes it. TRANSFORMERS: export_hf, with a mask as input and caches whose values are transposed.
-    GENERATIVE: its own examples, with the mask and the attention composite inside. sandwich: norms behind attention and
-    feed-forward, a scaled embedding and GELU, as Gemma has them. local: a layer is global if its number, from 1, is a multiple of it,
-    otherwise it sees `window` tokens; 0: all are global. block: numbers of a row that share a scale (int4)."""
+        GENERATIVE: its own examples, with the mask and the attention composite inside. sandwich: norms behind attention and
+        feed-forward, a scaled embedding and GELU, as Gemma has them. local: a layer is global if its number, from 1, is a multiple of it,
+        otherwise it sees `window` tokens; 0: all are global. block: numbers of a row that share a scale (int4). caches: what keys and values are
+    kept as; int8 is quantised, and floats again where attention reads it."""
 
     form: str
     layers: int
@@ -29,6 +31,7 @@ class Sizes:
     prefill: tuple[int, ...] = (128,)
     weights: str = "int8"
     block: int = 32
+    caches: str = "f32"
     head_norms: bool = False
     sandwich: bool = False
     local: int = 0
@@ -55,6 +58,7 @@ PRESETS = {
     ),
 }
 _NUMBERS = ("layers", "width", "heads", "kv_heads", "head_size", "hidden", "vocabulary", "positions", "block", "window")
+_OTHERS = ("weights", "caches", "prefill")
 
 
 def chosen(words: str) -> Sizes:
@@ -65,15 +69,15 @@ def chosen(words: str) -> Sizes:
     sizes = PRESETS[preset]
     for pair in pairs:
         name, _, value = pair.partition("=")
-        if name not in {*_NUMBERS, "weights", "prefill"}:
-            raise _wrong(words, f"there is no size {name!r}", f"one of {', '.join((*_NUMBERS, 'weights', 'prefill'))}")
+        if name not in {*_NUMBERS, *_OTHERS}:
+            raise _wrong(words, f"there is no size {name!r}", f"one of {', '.join((*_NUMBERS, *_OTHERS))}")
         sizes = replace(sizes, **{name: _value(words, name, value)})
     _check(words, sizes)
     return sizes
 
 
 def _value(words: str, name: str, value: str) -> Any:
-    if name == "weights":
+    if name in ("weights", "caches"):
         return value
     parts = value.split("+") if name == "prefill" else [value]
     if not all(part.isascii() and part.isdigit() and 0 < int(part) < 1 << 24 for part in parts):
@@ -86,6 +90,8 @@ def _value(words: str, name: str, value: str) -> Any:
 def _check(words: str, sizes: Sizes) -> None:
     if sizes.weights not in WEIGHTS:
         raise _wrong(words, f"weights={sizes.weights} is not one of {', '.join(WEIGHTS)}", "give one of these")
+    if sizes.caches not in CACHES:
+        raise _wrong(words, f"caches={sizes.caches} is not one of {', '.join(CACHES)}", "give one of these")
     if sizes.heads % sizes.kv_heads:
         raise _wrong(words, f"{sizes.heads} heads cannot share {sizes.kv_heads} of keys", "let kv_heads divide heads")
     if sizes.head_size % 2:

@@ -207,6 +207,13 @@ class Graph:
             decompositionSubgraphIndex=body.number, compositeAttributes=raw,
         )  # fmt: skip
 
+    def on_grid(self, value: Value, scale: float) -> Value:
+        """Its integers are so many steps."""
+        made = schema.QuantizationParametersT()
+        made.scale, made.zeroPoint = np.array([scale], np.float32), np.zeros(1, np.int64)
+        self.tree.tensors[value.index].quantization = made
+        return value
+
     # What exports consist of.
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:

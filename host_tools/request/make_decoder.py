@@ -1,6 +1,6 @@
 """Decoders of any size with random weights, with the ops of litert-torch 0.10's exports in their order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from host_tools.request.decoder_tree import Graph, Tree, Value, Weights, numbers
 
 _CHUNK = 1 << 24  # numbers that are drawn at once
 _STEP = {"int8": 127, "int4": 7}  # the largest integer
+_CACHE_SCALE = 6 / 127  # of int8: keys and values are about as large as a standard deviation
 
 
 def write(sizes: Sizes, path: Path, seed: int = 0) -> None:
@@ -158,7 +159,23 @@ class _Signature:
         return self.graph.op("PACK", parts, (4,), "PackOptions", valuesCount=4)
 
     def update(self, cache: Value, new: Value, start: Value) -> Value:
-        return self.graph.op("DYNAMIC_UPDATE_SLICE", [cache, new, start], cache.shape)
+        g = self.graph
+        if cache.dtype == "float32":
+            return g.op("DYNAMIC_UPDATE_SLICE", [cache, new, start], cache.shape)
+        new = g.on_grid(g.op("QUANTIZE", [new], new.shape, "QuantizeOptions", dtype=cache.dtype), _CACHE_SCALE)
+        made = g.op("DYNAMIC_UPDATE_SLICE", [cache, new, start], cache.shape, version=2)
+        return g.on_grid(made, _CACHE_SCALE)
+
+    def cache(self, name: str, shape: Sequence[int]) -> Value:
+        if self.sizes.caches == "f32":
+            return self.graph.input(name, shape)
+        return self.graph.on_grid(self.graph.input(name, shape, self.sizes.caches), _CACHE_SCALE)
+
+    def read(self, cache: Value) -> Value:
+        """As attention takes it."""
+        if cache.dtype == "float32":
+            return cache
+        return self.graph.op("DEQUANTIZE", [cache], cache.shape, "DequantizeOptions", version=2, dtype="float32")
 
     def silu(self, x: Value) -> Value:
         return self.graph.mul(x, self.graph.op("LOGISTIC", [x], x.shape))
@@ -177,7 +194,7 @@ class _Transformers(_Signature):
         mask = g.input("mask", (1, 1, self.count, s.positions))
         shapes = {"k": (1, s.kv_heads, s.positions, s.head_size), "v": (1, s.kv_heads, s.head_size, s.positions)}
         caches = {
-            f"kv_cache_{kind}_{layer}": g.input(f"kv_cache_{kind}_{layer}", shapes[kind])
+            f"kv_cache_{kind}_{layer}": self.cache(f"kv_cache_{kind}_{layer}", shapes[kind])
             for layer in range(s.layers)
             for kind in "kv"
         }
@@ -211,7 +228,9 @@ class _Transformers(_Signature):
                 made[keys] = self.update(caches[keys], k, self._starts[0])
             made[values] = self.update(caches[values], v, self._starts[1])
             if q:
-                x = self._behind_attention(name, x, self._attention(q, made[keys], made[values], mask))
+                x = self._behind_attention(
+                    name, x, self._attention(q, self.read(made[keys]), self.read(made[values]), mask)
+                )
         if self.is_decode:
             made["logits"] = self.logits(x)
         g.output(*made.values())
@@ -266,7 +285,7 @@ class _Generative(_Signature):
         tokens, positions = g.input("tokens", (1, self.count), "int32"), g.input("input_pos", (self.count,), "int32")
         shape = (1, s.positions, s.kv_heads, s.head_size)
         caches = {
-            f"kv_cache_{kind}_{layer}": g.input(f"kv_cache_{kind}_{layer}", shape)
+            f"kv_cache_{kind}_{layer}": self.cache(f"kv_cache_{kind}_{layer}", shape)
             for layer in range(s.layers)
             for kind in "kv"
         }
@@ -294,7 +313,7 @@ class _Generative(_Signature):
             made[keys] = self.update(caches[keys], k, start)
             made[values] = self.update(caches[values], v, start)
             if q:
-                y = self._attention(q, made[keys], made[values], near if is_local else mask)
+                y = self._attention(q, self.read(made[keys]), self.read(made[values]), near if is_local else mask)
                 x = self._behind_attention(name, x, g.reshape(y, (1, self.count, s.heads * s.head_size)))
         if self.is_decode:
             made["logits"] = self.logits(x)
