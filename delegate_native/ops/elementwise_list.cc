@@ -15,6 +15,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Elements kNumbers = kFloats | kInts;
+// The same and int64, which is two ints where its numbers may be beyond 32 bits.
+constexpr Elements kWholes = kNumbers | Only(Element::kInt64);
 // Elements whose results always fit 32 bits.
 constexpr Elements kOrdered = kNumbers | kNarrowInts | Only(Element::kInt64);
 
@@ -143,6 +145,21 @@ Status ImportRightShift(Importer* importer) {
   Attributes attributes;
   attributes.SetFloat("most", importer->InputTensor(0).type == kTfLiteUInt8 ? 7.0f : 31.0f);
   return importer->AddNode("right_shift", std::move(values), std::move(attributes));
+}
+
+// FLOOR_MOD: of int64 by a small constant, half a word after the other. What other divisors leave
+// would take a loop over 64 bits.
+Status ImportFloorMod(Importer* importer) {
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp("floor_mod"), &values));
+  if (importer->graph()->value(values[0]).element == Element::kInt64) {
+    int divisor;
+    QUADRA_RETURN_IF_ERROR(importer->ConstantInt(1, &divisor));
+    if (divisor < 1 || divisor > INT16_MAX) {
+      return Unsupported("its divisor of int64 is %d; from 1 to 32767 are supported", divisor);
+    }
+  }
+  return importer->AddNode("floor_mod", std::move(values), {});
 }
 
 // SELECT: a condition of one axis chooses whole rows of the others.
@@ -293,11 +310,11 @@ constexpr int16_t kNone = -1;
 
 const Op kElementwiseOps[] = {
     Known([](double a, double b, bool) { return a + b; },
-          Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kNumbers, "$a + $b"))),
+          Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kWholes, "$a + $b"))),
     Known([](double a, double b, bool) { return a - b; },
-          Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kNumbers, "$a - $b"))),
+          Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kWholes, "$a - $b"))),
     Known([](double a, double b, bool) { return a * b; },
-          Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b"))),
+          Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kWholes, "$a * $b"))),
     Known([](double a, double b, bool) { return a / b; },
           Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, QUADRA_TEXT("divided($a, $b)"),
                          QUADRA_TEXT("int_quotient($a, $b)")))),
@@ -318,9 +335,10 @@ const Op kElementwiseOps[] = {
     Known(FloorDiv, Jumping(Row(QUADRA_TEXT("floor_div"), kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
                                 QUADRA_TEXT("floor_quotient($a, $b)"),
                                 QUADRA_TEXT("int_floor_div($a, $b)")))),
-    Jumping(Row(QUADRA_TEXT("floor_mod"), kTfLiteBuiltinFloorMod, 2, 2, kNumbers,
-                QUADRA_TEXT("floor_mod($a, $b)"),
-                QUADRA_TEXT("($a - $b * int_floor_div($a, $b))"))),
+    With(ImportFloorMod, "",
+         Jumping(Row(QUADRA_TEXT("floor_mod"), kTfLiteBuiltinFloorMod, 2, 2, kWholes,
+                     QUADRA_TEXT("floor_mod($a, $b)"),
+                     QUADRA_TEXT("($a - $b * int_floor_div($a, $b))")))),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
     Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
         QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), $b * $a, $a)")),
@@ -392,7 +410,7 @@ const Op kElementwiseOps[] = {
           Unary("logistic", kTfLiteBuiltinLogistic, 3,
                 QUADRA_TEXT("vec4(1.0f) / (vec4(1.0f) + exp(-$a))"))),
     Known([](double a, double, bool) -> double { return -a; },
-          Row("neg", kTfLiteBuiltinNeg, 1, 1, kNumbers, "-$a")),
+          Row("neg", kTfLiteBuiltinNeg, 1, 1, kWholes, "-$a")),
     {.name = "clamp",
      .builtins = {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1,
                   kTfLiteBuiltinRelu0To1, -1},
@@ -471,6 +489,14 @@ const Op kElementwiseOps[] = {
         QUADRA_TEXT("choose(is_equal($b, $a >> 31), $a, ($b >> 31) ^ ivec4(2147483647))")),
     Comparison(QUADRA_TEXT("unsigned_less"), kNone,
                QUADRA_TEXT("is_less($a ^ ivec4(-2147483647 - 1), $b ^ ivec4(-2147483647 - 1))")),
+    Row(QUADRA_TEXT("upper_of_product"), kNone, 0, 2, kInts,
+        QUADRA_TEXT("upper_of_product($a, $b)")),
+    With(nullptr, QUADRA_TEXT("divisor"),
+         Row(QUADRA_TEXT("mod_of_words"), kNone, 0, 2, kInts,
+             QUADRA_TEXT("mod_of_words($a, $b, to_int(vec4($divisor)))"))),
+    Row(QUADRA_TEXT("lower_half"), kNone, 0, 1, kInts, QUADRA_TEXT("$a & ivec4(65535)")),
+    Row(QUADRA_TEXT("upper_half"), kNone, 0, 1, kInts, QUADRA_TEXT("$a >> 16 & ivec4(65535)")),
+    Row(QUADRA_TEXT("joined_halves"), kNone, 0, 2, kInts, QUADRA_TEXT("$a + ($b << 16)")),
     Makes(
         Result::kDeclared,
         Row(QUADRA_TEXT("float_of_words"), kNone, 0, 2, kInts,
