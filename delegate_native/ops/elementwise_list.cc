@@ -187,10 +187,20 @@ Status ImportSelect(Importer* importer) {
   return importer->AddNode("select", {condition, yes, no}, std::move(attributes));
 }
 
-// With operands of one number each, the result has the rank that the file says.
+// With operands of one number each, the result has the rank that the file says. Results of
+// branches are alike (ops/branch.cc).
 Status SelectShape(Graph* graph, const Node& node) {
   QUADRA_RETURN_IF_ERROR(BroadcastShape(graph, node));
   Value& out = graph->value(node.outputs[0]);
+  if (node.attributes.Has("alike")) {
+    const Value &yes = graph->value(node.inputs[1]), &no = graph->value(node.inputs[2]);
+    if (yes.shape != no.shape || graph->shape(node.inputs[0]).elements() != 1) {
+      return Unsupported("its branches make %s and %s", ToString(yes.shape).c_str(),
+                         ToString(no.shape).c_str());
+    }
+    out.shape = yes.shape;
+    out.rank = yes.rank;
+  }
   if (out.shape.elements() == 1) out.rank = node.attributes.Int("rank", out.rank);
   return Status();
 }

@@ -1,5 +1,5 @@
-// What is known of numbers of int64 before they are computed: which are the least and the largest
-// that the nodes of a graph can make.
+// Ranges of int64 numbers before they are computed: the least and the largest that the nodes of a
+// graph can make.
 #ifndef QUADRA_PASSES_RANGES_H_
 #define QUADRA_PASSES_RANGES_H_
 
