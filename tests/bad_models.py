@@ -83,6 +83,16 @@ def _complex(name, operands, shape, kind="", **options):
     return _IMAGE, build
 
 
+def _of_int64(name, *operands, kind="", **options):
+    made = {"dtype": "int64"}
+
+    def build(m: Model, x):
+        x = m.op("CAST", [x], _IMAGE, "CastOptions", output=made)
+        return m.op(name, [x, *operands], _IMAGE, kind, output=made, **options)
+
+    return _on_image(build)
+
+
 def _of_ints(op, *operands, kind="", **options):
     """An op of a vector of int32 and others."""
 
@@ -373,6 +383,10 @@ BAD_MODELS = {
     "less_of_other_elements": _op("LESS", [np.ones((4,), np.int32)]),
     "cast_to_float64": _on_image(lambda m, x: m.op("CAST", [x], _IMAGE, "CastOptions", output={"dtype": "float64"})),
     "floor_of_ints": _of_ints("FLOOR"),
+    "floor_mod_of_int64_by_zero": _of_int64("FLOOR_MOD", np.zeros((), np.int64)),
+    "floor_mod_of_int64_by_many": _of_int64("FLOOR_MOD", np.int64([3, 4, 5, 6])),
+    "floor_mod_of_int64_by_large": _of_int64("FLOOR_MOD", np.array(32768, np.int64)),
+    "add_of_int64_relu": _of_int64("ADD", np.ones((), np.int64), kind="AddOptions", FusedActivationFunction=1),
     "rfft2d_rows": _op("RFFT2D", [_ints(2, 4)], (1, 4, 2, 3), output={"dtype": "complex64"}),
     "rfft2d_length_is_no_power": _op("RFFT2D", [_ints(1, 6)], (1, 4, 1, 4), output={"dtype": "complex64"}),
     "rfft2d_length_zero": _op("RFFT2D", [_ints(1, 0)], (1, 4, 1, 1), output={"dtype": "complex64"}),

@@ -277,6 +277,23 @@ def _one_hot(b, x):
     )
 
 
+def _remainder(b, x):
+    return b.elementwise("FLOOR_MOD", x, np.int64(b.draw(st.sampled_from([1, 2, 7, 1000, 32767]))), exact=True)
+
+
+def _reduced(b, x):
+    name = b.draw(st.sampled_from(["SUM", "SUM", "REDUCE_MAX", "REDUCE_MIN"]))
+    axes = sorted(b.draw(st.sets(st.integers(0, len(x.shape) - 1), min_size=1)))
+    shape = [n for axis, n in enumerate(x.shape) if axis not in axes]
+    return b.op(name, [x, i32(axes)], shape, "ReducerOptions", dtype=x.dtype, exact=True, KeepDims=False)
+
+
+def _cumsum(b, x):
+    axis, exclusive, reverse = b.draw(st.tuples(st.integers(0, len(x.shape) - 1), st.booleans(), st.booleans()))
+    how = {"Exclusive": exclusive, "Reverse": reverse}
+    return b.op("CUMSUM", [x, i32(axis)], x.shape, "CumsumOptions", dtype=x.dtype, exact=True, **how)
+
+
 def _slice(b, x):
     begin, end, strides = [], [], []
     for n in x.shape:
@@ -322,9 +339,12 @@ WIDE = [
     *[Kind("STRIDED_SLICE", _slice, _NUMBERS64, ranks=(1, 4))] * 2,
     Kind("FILL", _fill, _NUMBERS64),
     _ALL["LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT"],
+    *[_any_two(name, options, dtypes=("int64",)) for name, options in (("ADD", "AddOptions"), ("SUB", "SubOptions"), ("MUL", "MulOptions"))],
+    *[Kind(name, build, ("int64",), ranks=(1, 4)) for name, build in (("SUM", _reduced), ("CUMSUM", _cumsum))],
+    Kind("FLOOR_MOD", _remainder, ("int64",)),
+    _any_one("NEG", ("int64",)),
     # Nothing of them is on the GPU in int64: they cut graphs into partitions.
-    *[replace(_ALL[name], dtypes=("int64", "int32"), special=()) for name in ("SUM", "REDUCE_MAX", "ARG_MAX, ARG_MIN", "TOPK_V2")],
-    *[_any_two(name, options, dtypes=("int64",)) for name, options in (("ADD", "AddOptions"), ("SUB", "SubOptions"))],
+    *[replace(_ALL[name], dtypes=("int64", "int32"), special=()) for name in ("ARG_MAX, ARG_MIN", "TOPK_V2")],
     _any_one("ABS", ("int64", "int32")),
 ]  # fmt: skip
 

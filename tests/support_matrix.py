@@ -32,6 +32,7 @@ _KNOWN = (
 )  # of the format, less strings
 _ONLY = {
     "STABLEHLO_COMPOSITE": "composites whose decomposition runs on the GPU, or that are computed by their names",
+    "IF": "branches that have little to do: both are computed",
     "WHILE": "loops over the steps of a recurrent layer, as Keras's LSTM, GRU and SimpleRNN have them",
 }
 

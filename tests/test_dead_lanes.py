@@ -213,6 +213,7 @@ LEFT_OUT = {
                      "Resampler", "TransformLandmarks", "TransformTensorBilinear"],
                     "the interpreter has no kernel to compare with; tests/vectors have channels that are no multiple of four"),
     "STABLEHLO_COMPOSITE": "becomes the ops of its subgraph",
+    "IF": "becomes the ops of its subgraphs",
     "WHILE": "becomes what UNIDIRECTIONAL_SEQUENCE_LSTM does",
     **dict.fromkeys(["VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"], "inputs and outputs of a partition"),
     "STABLEHLO_REDUCE_WINDOW": "has a subgraph of its own; tests/vectors/reduce_window.py have channels that are no multiple of four",

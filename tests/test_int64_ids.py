@@ -76,7 +76,17 @@ def _chosen(m: Model, dtype: str) -> Value:
     return m.unary("ABS", _looked_up(m, ids))
 
 
-MODELS: list[Callable[[Model, str], Value]] = [_embedded, _masked_mean, _clipped, _best_again, _chosen]
+def _positions(m: Model, dtype: str) -> Value:
+    """Of ids that are no padding, counted as RoBERTa does."""
+    ids, like, number = _ids(m, dtype), {"dtype": dtype}, np.array(1, dtype)
+    mask = m.op("NOT_EQUAL", [ids, number], ids.shape, "NotEqualOptions", output={"dtype": "bool"})
+    mask = m.op("CAST", [mask], ids.shape, "CastOptions", 1, like)
+    count = m.op("CUMSUM", [mask, np.int32(1)], ids.shape, "CumsumOptions", 1, like, Exclusive=False, Reverse=False)
+    at = m.op("MUL", [count, mask], ids.shape, "MulOptions", 1, like)
+    return _looked_up(m, m.op("ADD", [at, number], ids.shape, "AddOptions", 1, like), "places")
+
+
+MODELS: list[Callable[[Model, str], Value]] = [_embedded, _masked_mean, _clipped, _best_again, _chosen, _positions]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

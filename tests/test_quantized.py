@@ -488,7 +488,8 @@ def test_they_can_be_forbidden(quadra, backend):
 def test_a_type_that_stays_on_the_cpu_is_told_with_all_that_do_not(quadra, allowed):
     m = Model()
     x = m.input((1, 4, 4, 4), "int64")
-    m.output(m.op("ADD", [x, x], x.shape, "AddOptions", output={"dtype": "int64"}))
+    made = {"dtype": "int64"}
+    m.output(m.op("REDUCE_PROD", [x, np.int32([1])], (1, 4, 4), "ReducerOptions", output=made, KeepDims=False))
     outcome = quadra.run(m.bytes(), **options(backend="opencl", quantized_models_allowed=allowed))
     integers = ", or int8, uint8 and int16 with a scale," if allowed == "1" else ""
     assert f"'{x.name}' is int64; float32 or int32{integers} is supported" in outcome.nodes[0]["reason"], outcome.nodes

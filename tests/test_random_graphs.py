@@ -69,6 +69,7 @@ LEFT_OUT = {
     "STABLEHLO_REDUCE_WINDOW": "has a subgraph of its own: tests/vectors/reduce_window.py",
     **dict.fromkeys(["SEGMENT_SUM", "UNSORTED_SEGMENT_PROD"], "as UNSORTED_SEGMENT_SUM"),
     "STABLEHLO_SCATTER": "has a subgraph of its own: tests/vectors/scatter.py",
+    "IF": "has subgraphs of its own: tests/vectors/branches.py",
     "WHILE": "has subgraphs of its own: tests/vectors/recurrent_loops.py",
     **dict.fromkeys(["TFLite_Detection_PostProcess", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"],
                     "results jump where numbers are nearly equal: tests/vectors/detection.py"),

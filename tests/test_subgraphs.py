@@ -55,6 +55,28 @@ def test_branches(quadra, tmp_path, taken, backend):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"partition_{id}" for id in partitions)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("taken", [True, False])
+def test_small_branches_are_a_part_of_their_partition_at_any_size(quadra, tmp_path, taken, backend):
+    model, yes, no = Model(), Model(), Model()
+    condition, x = model.input((1,), "bool"), model.input(SHAPE)
+    (y,) = model.op(
+        "IF", [condition, model.unary("TANH", x)], [SHAPE], "IfOptions", ThenSubgraphIndex=1, ElseSubgraphIndex=2
+    )
+    model.output(model.unary("RELU", y))
+    yes.output(yes.unary("ABS", yes.input(SHAPE)))
+    no.output(no.mul(no.input(SHAPE), np.float32(3)))
+    raw = model.bytes(yes, no)
+    rounds = [[np.array([taken]), constant(f"branches/{b}", (b, *SHAPE[1:]))] for b in (1, 3, 1)]
+    for _ in range(2):  # the second time from the cache
+        outcome = quadra.run(raw, *rounds, **options(backend=backend, serialization_dir=str(tmp_path)))
+        assert not outcome.error and {node["subgraph"] for node in outcome.nodes} == {0}, (outcome.error, outcome.nodes)
+        assert {node["partition"] for node in outcome.nodes} == {0}
+        for got, feeds in zip(outcome.outputs, rounds, strict=True):
+            outcome.outputs = [got]
+            outcome.check(cpu.run(raw, feeds))
+
+
 def loop(shape: tuple[int, ...], turn: Callable[[Model, Value], Value]) -> bytes:
     """What `turn` makes of a tensor, and of that again, as often as the first input says; the condition compares
     integers."""

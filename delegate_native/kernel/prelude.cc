@@ -250,6 +250,26 @@ sum4_t power(sum4_t a, sum4_t b) {
 }
 )"),
      nullptr},
+    // Numbers of 64 bits are two words: the upper word of two lower words' product, and what a
+    // divisor up to 32767 leaves.
+    {"upper_of_product(", QUADRA_TEXT(R"($inline ivec4 upper_of_product(ivec4 a, ivec4 b) {
+  ivec4 most = ivec4(65535), c = a >> 16 & most, d = b >> 16 & most;
+  a = a & most;
+  b = b & most;
+  ivec4 m = c * b + (a * b >> 16 & most), n = a * d + (m & most);
+  return c * d + (m >> 16 & most) + (n >> 16 & most);
+}
+)"),
+     nullptr},
+    {"mod_of_words(", QUADRA_TEXT(R"($inline ivec4 mod_of_words(ivec4 a, ivec4 b, ivec4 m) {
+  ivec4 r = b - m * int_floor_div(b, m);
+  r = r * 65536 + (a >> 16 & ivec4(65535));
+  r = r - m * int_quotient(r, m);
+  r = r * 65536 + (a & ivec4(65535));
+  return r - m * int_quotient(r, m);
+}
+)"),
+     nullptr},
     // As max and min of the CPU: where one is NaN, the second. Compilers of OpenGL ES make their
     // own max of a choice.
     {"larger(", QUADRA_TEXT("#define larger(a, b) choose(is_less(b, a), a, b)\n"),

@@ -4,6 +4,7 @@
 #include "delegate_native/kernel/text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/reduce.h"
 
 namespace quadra {
 namespace {
@@ -13,7 +14,7 @@ Status Import(Importer* importer) {
   const TfLiteCumsumParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts | Only(Element::kInt64)));
   int axis;
   QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 1, importer->InputRank(0), &axis));
   Attributes attributes;
@@ -21,6 +22,12 @@ Status Import(Importer* importer) {
   attributes.SetInt("exclusive", params->exclusive);
   attributes.SetInt("reverse", params->reverse);
   return importer->AddNode("cumsum", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  QUADRA_RETURN_IF_ERROR(SameShape(graph, node));
+  const Value& in = graph->value(node.inputs[0]);
+  return CheckSummands(in.element, in.shape.axis(node.attributes.Int("axis")));
 }
 
 // A work-item goes along the whole axis: `i` counts its places, `at` is the place.
@@ -104,7 +111,7 @@ const Op kCumsumOp = {
     .params_bytes = sizeof(TfLiteCumsumParams),
     .attributes = QUADRA_TEXT("axis exclusive reverse"),
     .import = Import,
-    .shape = SameShape,
+    .shape = InferShape,
     .kernels = Kernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,

@@ -15,6 +15,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Elements kNumbers = kFloats | kInts;
+// The same and int64, which is two ints where its numbers may be beyond 32 bits.
+constexpr Elements kWholes = kNumbers | Only(Element::kInt64);
 // Elements whose results always fit 32 bits.
 constexpr Elements kOrdered = kNumbers | kNarrowInts | Only(Element::kInt64);
 
@@ -46,8 +48,8 @@ Status Import(Importer* importer) {
   return importer->AddNode(op.name, std::move(values), {}, activation);
 }
 
-// FLOOR_DIV and FLOOR_MOD: the CPU divides the integers of tensors with a scale as they are.
-Status ImportUnscaled(Importer* importer) {
+// The CPU divides the integers of tensors with a scale as they are.
+Status ImportFloorDiv(Importer* importer) {
   for (int input : {0, 1}) QUADRA_RETURN_IF_ERROR(importer->CheckUnscaled(input));
   return Import(importer);
 }
@@ -151,6 +153,22 @@ Status ImportRightShift(Importer* importer) {
   return importer->AddNode("right_shift", std::move(values), std::move(attributes));
 }
 
+// FLOOR_MOD: of int64 by a small constant, half a word after the other. What other divisors leave
+// would take a loop over 64 bits.
+Status ImportFloorMod(Importer* importer) {
+  for (int input : {0, 1}) QUADRA_RETURN_IF_ERROR(importer->CheckUnscaled(input));
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp("floor_mod"), &values));
+  if (importer->graph()->value(values[0]).element == Element::kInt64) {
+    int divisor;
+    QUADRA_RETURN_IF_ERROR(importer->ConstantInt(1, &divisor));
+    if (divisor < 1 || divisor > INT16_MAX) {
+      return Unsupported("its divisor of int64 is %d; from 1 to 32767 are supported", divisor);
+    }
+  }
+  return importer->AddNode("floor_mod", std::move(values), {});
+}
+
 // SELECT: a condition of one axis chooses whole rows of the others.
 Status ImportSelect(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
@@ -176,10 +194,20 @@ Status ImportSelect(Importer* importer) {
   return importer->AddNode("select", {condition, yes, no}, std::move(attributes));
 }
 
-// With operands of one number each, the result has the rank that the file says.
+// With operands of one number each, the result has the rank that the file says. Results of
+// branches are alike (ops/branch.cc).
 Status SelectShape(Graph* graph, const Node& node) {
   QUADRA_RETURN_IF_ERROR(BroadcastShape(graph, node));
   Value& out = graph->value(node.outputs[0]);
+  if (node.attributes.Has("alike")) {
+    const Value &yes = graph->value(node.inputs[1]), &no = graph->value(node.inputs[2]);
+    if (yes.shape != no.shape || graph->shape(node.inputs[0]).elements() != 1) {
+      return Unsupported("its branches make %s and %s", ToString(yes.shape).c_str(),
+                         ToString(no.shape).c_str());
+    }
+    out.shape = yes.shape;
+    out.rank = yes.rank;
+  }
   if (out.shape.elements() == 1) out.rank = node.attributes.Int("rank", out.rank);
   return Status();
 }
@@ -299,11 +327,11 @@ constexpr int16_t kNone = -1;
 
 const Op kElementwiseOps[] = {
     Known([](double a, double b, bool) { return a + b; },
-          Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kNumbers, "$a + $b"))),
+          Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kWholes, "$a + $b"))),
     Known([](double a, double b, bool) { return a - b; },
-          Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kNumbers, "$a - $b"))),
+          Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kWholes, "$a - $b"))),
     Known([](double a, double b, bool) { return a * b; },
-          Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b"))),
+          Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kWholes, "$a * $b"))),
     Known([](double a, double b, bool) { return a / b; },
           Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, QUADRA_TEXT("divided($a, $b)"),
                          QUADRA_TEXT("int_quotient($a, $b)")))),
@@ -321,14 +349,14 @@ const Op kElementwiseOps[] = {
     Known([](double a, double b, bool) -> double { return (a - b) * (a - b); },
           Row(QUADRA_TEXT("squared_difference"), kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
               QUADRA_TEXT("($a - $b) * ($a - $b)"))),
-    Known(FloorDiv, Jumping(With(ImportUnscaled, "",
+    Known(FloorDiv, Jumping(With(ImportFloorDiv, "",
                                  Row(QUADRA_TEXT("floor_div"), kTfLiteBuiltinFloorDiv, 3, 2,
                                      kNumbers, QUADRA_TEXT("floor_quotient($a, $b)"),
                                      QUADRA_TEXT("int_floor_div($a, $b)"))))),
-    Jumping(With(
-        ImportUnscaled, "",
-        Row(QUADRA_TEXT("floor_mod"), kTfLiteBuiltinFloorMod, 2, 2, kNumbers,
-            QUADRA_TEXT("floor_mod($a, $b)"), QUADRA_TEXT("($a - $b * int_floor_div($a, $b))")))),
+    With(ImportFloorMod, "",
+         Jumping(Row(QUADRA_TEXT("floor_mod"), kTfLiteBuiltinFloorMod, 2, 2, kWholes,
+                     QUADRA_TEXT("floor_mod($a, $b)"),
+                     QUADRA_TEXT("($a - $b * int_floor_div($a, $b))")))),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
     Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
         QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), $b * $a, $a)")),
@@ -400,7 +428,7 @@ const Op kElementwiseOps[] = {
           Unary("logistic", kTfLiteBuiltinLogistic, 3,
                 QUADRA_TEXT("vec4(1.0f) / (vec4(1.0f) + exp(-$a))"))),
     Known([](double a, double, bool) -> double { return -a; },
-          Row("neg", kTfLiteBuiltinNeg, 1, 1, kNumbers, "-$a")),
+          Row("neg", kTfLiteBuiltinNeg, 1, 1, kWholes, "-$a")),
     {.name = "clamp",
      .builtins = {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1,
                   kTfLiteBuiltinRelu0To1, -1},
@@ -479,6 +507,14 @@ const Op kElementwiseOps[] = {
         QUADRA_TEXT("choose(is_equal($b, $a >> 31), $a, ($b >> 31) ^ ivec4(2147483647))")),
     Comparison(QUADRA_TEXT("unsigned_less"), kNone,
                QUADRA_TEXT("is_less($a ^ ivec4(-2147483647 - 1), $b ^ ivec4(-2147483647 - 1))")),
+    Row(QUADRA_TEXT("upper_of_product"), kNone, 0, 2, kInts,
+        QUADRA_TEXT("upper_of_product($a, $b)")),
+    With(nullptr, QUADRA_TEXT("divisor"),
+         Row(QUADRA_TEXT("mod_of_words"), kNone, 0, 2, kInts,
+             QUADRA_TEXT("mod_of_words($a, $b, to_int(vec4($divisor)))"))),
+    Row(QUADRA_TEXT("lower_half"), kNone, 0, 1, kInts, QUADRA_TEXT("$a & ivec4(65535)")),
+    Row(QUADRA_TEXT("upper_half"), kNone, 0, 1, kInts, QUADRA_TEXT("$a >> 16 & ivec4(65535)")),
+    Row(QUADRA_TEXT("joined_halves"), kNone, 0, 2, kInts, QUADRA_TEXT("$a + ($b << 16)")),
     Makes(
         Result::kDeclared,
         Row(QUADRA_TEXT("float_of_words"), kNone, 0, 2, kInts,

@@ -2,6 +2,7 @@
 // least. Over any constant set of axes, kept as 1 or dropped.
 #include "delegate_native/ops/reduce.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "delegate_native/base/status.h"
@@ -42,8 +43,11 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   const int code = importer->builtin();
   const bool of_bools = code == kTfLiteBuiltinReduceAny || code == kTfLiteBuiltinReduceAll;
+  // A product of int64 would be one of words at each step.
+  const Elements wholes = code == kTfLiteBuiltinReduceProd ? 0 : Only(Element::kInt64);
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, of_bools ? kBools : kFloats | kInts));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(
+      0, &src, static_cast<Elements>(of_bools ? kBools : kFloats | kInts | wholes)));
   Reduction reduction = code == kTfLiteBuiltinReduceAny ? Reduction::kMax : Reduction::kMin;
   for (const auto& pair : kKindOfBuiltin) {
     if (pair[0] == code) reduction = static_cast<Reduction>(pair[1]);
@@ -55,6 +59,14 @@ Status Import(Importer* importer) {
   attributes.SetInts("axes", axes);
   attributes.SetInt("keep_dims", params->keep_dims);
   return importer->AddNode("reduce", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  QUADRA_RETURN_IF_ERROR(InferReduced(graph, node));
+  if (node.attributes.Int("kind") != static_cast<int>(Reduction::kSum)) return Status();
+  const int64_t results = std::max(int64_t{1}, graph->shape(node.outputs[0]).elements());
+  const Value& in = graph->value(node.inputs[0]);
+  return CheckSummands(in.element, in.shape.elements() / results);
 }
 
 constexpr const char* kDropDeadLanes = QUADRA_TEXT(R"(
@@ -239,6 +251,12 @@ ConstantData Fold(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+Status CheckSummands(Element element, int64_t count) {
+  if (element != Element::kInt64 || count <= 1 << 16) return Status();
+  return Unsupported("a sum of int64 has %lld numbers; up to 65536 are supported",
+                     static_cast<long long>(count));
+}
+
 Shape Reduced(const Shape& in, const Node& node) {
   Shape shape = in;
   for (int axis : node.attributes.Ints("axes")) shape.set_axis(axis, 1);
@@ -284,7 +302,7 @@ const Op kReduceOp = {
     .params_bytes = sizeof(TfLiteReducerParams),
     .attributes = QUADRA_TEXT("kind axes keep_dims"),
     .import = Import,
-    .shape = InferReduced,
+    .shape = InferShape,
     .kernels = Kernels,
     .fold = Fold,
     .max_rank = kMostRank,

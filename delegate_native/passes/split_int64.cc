@@ -1,13 +1,16 @@
 // GPUs have no type for int64. A number that fits an int is one. Others are
 // - the nearest int, where nothing but places, and comparisons with constants, comes of them: what
 //   is out of range stays out of range;
-// - else two ints, the lower word and the upper one. What only moves numbers moves both.
+// - else two ints, the lower word and the upper one. What only moves numbers moves both, and sums
+//   and products carry from one to the other. What they make is wide unless the ranges of their
+//   operands say otherwise (passes/ranges.h): a count or a position is one int.
 // Inputs and outputs of two words are as the interpreter has them, ints of an axis twice as long.
 #include <algorithm>
 #include <climits>
 #include <utility>
 
 #include "delegate_native/passes/passes.h"
+#include "delegate_native/passes/ranges.h"
 #include "delegate_native/passes/rewrite.h"
 
 namespace quadra {
@@ -22,6 +25,15 @@ bool IsWithinInts(const Value& value) {
     if (n == INT_MIN || n == INT_MAX) return false;
   }
   return true;
+}
+
+// Whether the result is one of sums or products: of the nearest ints it would be another number.
+bool Computes(const Node& node) {
+  constexpr const char* kOps[] = {"add", "sub", "mul", "neg", "floor_mod", "cumsum"};
+  for (const char* op : kOps) {
+    if (node.op == op) return true;
+  }
+  return AddsUp(node);
 }
 
 class Splitter {
@@ -51,28 +63,12 @@ class Splitter {
     return OpOf(node).place_input == static_cast<int>(i);
   }
 
-  bool ReadsWide(const Node& node) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (words(node.inputs[i]).is_wide && !IsPlace(node, i)) return true;
-    }
-    return false;
-  }
-
   bool FindWide() {
+    const std::vector<Range> ranges = RangesOfInt64(graph_);
     bool any = false;
-    const auto take = [&](ValueId id, bool is_wide) {
-      if (!IsInt64(graph_.value(id))) return;
-      words(id).is_wide = is_wide;
-      any |= is_wide;
-    };
-    for (ValueId id : graph_.inputs) take(id, true);
-    for (size_t id = 0; id < graph_.values.size(); ++id) {
-      const ConstantData& constant = graph_.values[id].constant;
-      if (constant) take(static_cast<ValueId>(id), !constant->fits_ints());
-    }
-    for (const Node& node : graph_.nodes) {
-      const bool from_float = node.op == "to_int" && IsFloat(graph_.value(node.inputs[0]).element);
-      take(node.outputs[0], from_float || (ReadsWide(node) && !OpOf(node).makes_places));
+    for (size_t id = 0; id < ranges.size(); ++id) {
+      words_[id].is_wide = ranges[id].IsWide();
+      any |= words_[id].is_wide;
     }
     return any;
   }
@@ -81,6 +77,7 @@ class Splitter {
   bool Asks(const Node& node, size_t i) {
     const Op& op = OpOf(node);
     if (IsPlace(node, i)) return false;
+    if (Computes(node)) return true;
     if (op.result == Result::kBool) {
       return node.inputs.size() == 2 && !IsWithinInts(graph_.value(node.inputs[1 - i]));
     }
@@ -91,6 +88,8 @@ class Splitter {
     for (ValueId id : graph_.outputs) words(id).is_exact = words(id).is_wide;
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       const Node& node = graph_.nodes[n];
+      Words& made = words(node.outputs[0]);
+      made.is_exact |= made.is_wide && Computes(node);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         Words& own = words(node.inputs[i]);
         if (own.is_wide && !own.is_exact) own.is_exact = Asks(node, i);
@@ -192,8 +191,79 @@ class Splitter {
     AddNode(op, lower, node.attributes, out);
   }
 
+  // A number of one int, for all.
+  ValueId AddNumber(int32_t number) {
+    Value value;
+    value.element = Element::kInt32;
+    value.constant = std::make_shared<const Constant>(value.element, std::vector<int32_t>{number});
+    words_.emplace_back();
+    return graph_.AddValue(std::move(value));
+  }
+
+  void SetUpper(ValueId out, ValueId upper) { words(out).upper = upper; }
+
+  // $add or $sub: a lower word that is less than an operand, or than what is taken from it, has
+  // wrapped.
+  void AddOrSubtract(const Node& node) {
+    const ValueId a = node.inputs[0], b = node.inputs[1], out = node.outputs[0];
+    const char* const op = FindOp(node.op)->name;
+    const ValueId upper_a = Upper(a), upper_b = Upper(b);
+    AddTo(out, op, a, b);
+    const bool adds = node.op == "add";
+    const ValueId carry = Add("unsigned_less", adds ? out : a, adds ? a : b);
+    SetUpper(out, Add(op, Add(op, upper_a, upper_b), carry));
+  }
+
+  void Multiply(const Node& node) {
+    const ValueId a = node.inputs[0], b = node.inputs[1], out = node.outputs[0];
+    const ValueId upper_a = Upper(a), upper_b = Upper(b);
+    const ValueId crossed = Add("add", Add("mul", a, upper_b), Add("mul", upper_a, b));
+    SetUpper(out, Add("add", crossed, Add("upper_of_product", a, b)));
+    AddTo(out, "mul", a, b);
+  }
+
+  void Negate(const Node& node) {
+    const ValueId a = node.inputs[0], out = node.outputs[0];
+    AddTo(out, "neg", a);
+    const ValueId upper = Add("neg", Upper(a));
+    SetUpper(out, Add("sub", upper, Add("to_bool", a)));
+  }
+
+  // SUM and CUMSUM: either half of the lower words is added up for itself. An op has up to 65536 of
+  // them (ops/reduce.cc), whose sum fits 32 bits.
+  void AddUp(const Node& node) {
+    const ValueId a = node.inputs[0], out = node.outputs[0];
+    const char* const op = FindOp(node.op)->name;
+    const auto sum = [&](ValueId of) { return AddNode(op, {of}, node.attributes, -1); };
+    const ValueId upper_words = sum(Upper(a));
+    const ValueId lower = sum(Add("lower_half", a)), upper = sum(Add("upper_half", a));
+    AddTo(out, "joined_halves", lower, upper);
+    const ValueId carried = Add("add", upper_words, Add("upper_half", upper));
+    SetUpper(out, Add("add", carried, Add("unsigned_less", out, lower)));
+  }
+
+  // REDUCE_MAX and REDUCE_MIN: of the numbers that have the best upper word, the best lower one.
+  void FindBest(const Node& node) {
+    const ValueId a = node.inputs[0], out = node.outputs[0], upper_a = Upper(a);
+    Attributes kept = node.attributes;
+    kept.SetInt("keep_dims", 1);
+    const ValueId best = AddNode("reduce", {upper_a}, kept, -1);
+    const ValueId sign = AddNumber(INT_MIN);
+    const ValueId worst = node.attributes.Int("kind") == kLargest ? sign : AddNumber(INT_MAX);
+    const ValueId lower =
+        Add("select", Add("equal", upper_a, best), Add("bitwise_xor", a, sign), worst);
+    const ValueId found = AddNode("reduce", {lower}, node.attributes, -1);
+    AddTo(out, "bitwise_xor", found, sign);
+    SetUpper(out, AddNode("reduce", {upper_a}, node.attributes, -1));
+  }
+
   void SplitResult(const Node& node) {
     const ValueId out = node.outputs[0], first = node.inputs[0];
+    if (node.op == "add" || node.op == "sub") return AddOrSubtract(node);
+    if (node.op == "mul") return Multiply(node);
+    if (node.op == "neg") return Negate(node);
+    if (node.op == "cumsum" || AddsUp(node)) return AddUp(node);
+    if (node.op == "reduce") return FindBest(node);
     if (node.op == "maximum" || node.op == "minimum") {
       const ValueId other = node.inputs[1];
       const ValueId less = Less(first, other);
@@ -228,6 +298,12 @@ class Splitter {
     if (asks && node.op == "to_float") {
       changed.op = "float_of_words";
       changed.inputs.push_back(Upper(node.inputs[0]));
+    } else if (asks && node.op == "floor_mod") {
+      // A divisor is the same number for all, and small (ops/elementwise_list.cc).
+      changed.op = "mod_of_words";
+      const int divisor = graph_.value(node.inputs[1]).constant->ints()[0];
+      changed.attributes.SetFloat("divisor", static_cast<float>(divisor));
+      changed.inputs[1] = Upper(node.inputs[0]);
     } else {
       // Other casts take the lower word.
       for (ValueId& id : changed.inputs) {

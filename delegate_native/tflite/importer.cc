@@ -241,9 +241,11 @@ Status Importer::AddNode(const char* op, std::vector<ValueId>&& inputs, Attribut
   const char* after;
   Attributes after_attributes;
   QUADRA_RETURN_IF_ERROR(ReadActivation(activation, &after, &after_attributes));
-  if (after && !IsFloat(graph()->value(inputs[0]).element) && strcmp(after, "clamp") != 0) {
+  const Element element = graph()->value(inputs[0]).element;
+  const bool clamps_ints = element != Element::kInt64 && after && strcmp(after, "clamp") == 0;
+  if (after && !IsFloat(element) && !clamps_ints) {
     return Unsupported("its fused activation %s is of floats, its operands are %s", after,
-                       NameOf(graph()->value(inputs[0]).element));
+                       NameOf(element));
   }
   if (after) {
     const ValueId inner = AddInnerNode(op, std::move(inputs), std::move(attributes));

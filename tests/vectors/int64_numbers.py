@@ -232,4 +232,174 @@ def _casts() -> list[Case]:
     ]  # fmt: skip
 
 
-CASES = [*_moves(), *_comparisons(), *_ordered(), *_casts()]
+def _whole(shape, special=_SPECIAL) -> Feed:
+    """Numbers of any bits."""
+    return _wide(shape, -(2**63), 2**63 - 1, special)
+
+
+_A, _B = _whole((2, 3, 7)), _whole((2, 3, 7), _SPECIAL[::-1])
+
+
+def _arithmetic() -> list[Case]:
+    kinds = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
+    made = []
+    for name, reference in kinds.items():
+        options = f"{name.title()}Options"
+
+        def two(m, x, y, name=name, options=options):
+            return m.elementwise(name, x, y, kind=options)
+
+        made.append(_case(f"{name.lower()}_computed", [_A, _B], two, reference))
+        made.append(_case(f"{name.lower()}_row", [_A, _whole((7,), (-1, 2**32 - 1))], two, reference))
+        made.append(
+            _case(
+                f"{name.lower()}_scalar",
+                [_A, _whole((), ())],
+                lambda m, x, y, f=two: f(m, y, x),
+                lambda x, y, f=reference: f(y, x),
+            )
+        )
+        for label, number in (
+            ("one", np.int64(1)),
+            ("least", np.int64(-1)),
+            ("beyond", np.int64(2**32 + 3)),
+            ("row", np.int64([1, -2, 2**40, 0, 65536, -(2**31), 7])),
+        ):
+            made.append(
+                _case(
+                    f"{name.lower()}_{label}_constant",
+                    [_A],
+                    lambda m, x, c=number, f=two: f(m, x, c),
+                    lambda x, c=number, f=reference: f(x, c),
+                )
+            )
+        narrow = Feed((2, 3, 7), -(2**31), 2**31 - 1, (-(2**31), 2**31 - 1, 65536, -65536), "int32")
+        made.append(
+            _case(
+                f"{name.lower()}_of_narrow",
+                [narrow, narrow],
+                lambda m, x, y, f=two: f(m, _cast(m, x, "int64"), _cast(m, y, "int64")),
+                lambda x, y, f=reference: f(x.astype(np.int64), y.astype(np.int64)),
+            )
+        )
+    mods = [
+        _case(
+            f"floor_mod_{n}",
+            [_A],
+            lambda m, x, n=n: m.elementwise("FLOOR_MOD", x, np.int64(n)),
+            lambda x, n=n: np.mod(x, n),
+        )
+        for n in (1, 2, 7, 10000, 32767)
+    ]
+    return [
+        *made, *mods,
+        _case("neg", [_A], lambda m, x: m.elementwise("NEG", x), np.negative),
+        _case("neg_scalar", [_whole((), ())], lambda m, x: m.elementwise("NEG", x), np.negative),
+        _case("add_rank_5", [_whole((2, 2, 3, 2, 3)), _whole((2, 1, 2, 1))], lambda m, x, y: m.elementwise("ADD", x, y, kind="AddOptions"), np.add),
+    ]  # fmt: skip
+
+
+def _reduced(name, shape, axes, reference, keep=False, special=_SPECIAL, low=-(2**63), high=2**63 - 1) -> Case:
+    made = np.zeros(shape).sum(axes, keepdims=keep).shape
+    label = f"{name.lower()}_{len(shape)}d_{'_'.join(str(axis) for axis in axes)}{'_near' if high == 3 else ''}"
+    return _case(
+        label, [_wide(shape, low, high, special)],
+        lambda m, x: _op(m, name, [x, np.int32(axes)], made, "ReducerOptions", KeepDims=keep),
+        lambda x: reference(x, axis=axes, keepdims=keep),
+    )  # fmt: skip
+
+
+def _summed(shape, axis, exclusive=False, reverse=False) -> Case:
+    def reference(x):
+        x = np.flip(x, axis) if reverse else x
+        made = np.cumsum(x, axis) - (x if exclusive else 0)
+        return np.flip(made, axis) if reverse else made
+
+    label = f"cumsum_{len(shape)}d_{axis}{'_exclusive' if exclusive else ''}{'_reverse' if reverse else ''}"
+    return _case(
+        label, [_whole(shape)],
+        lambda m, x: _op(m, "CUMSUM", [x, np.int32(axis)], shape, "CumsumOptions", Exclusive=exclusive, Reverse=reverse),
+        reference,
+    )  # fmt: skip
+
+
+def _sums() -> list[Case]:
+    made = []
+    for name, reference in (("SUM", np.sum), ("REDUCE_MAX", np.max), ("REDUCE_MIN", np.min)):
+        for shape, axes, keep in (
+            ((2, 3, 7), (2,), False), ((2, 3, 7), (1,), True), ((37,), (0,), False), ((3, 2, 5, 6), (0, 2), False), ((2, 3, 2, 3, 2), (1, 4), True)
+        ):  # fmt: skip
+            made.append(_reduced(name, shape, axes, reference, keep))
+        # Many with one upper word.
+        made.append(_reduced(name, (3, 41), (1,), reference, special=(), low=-3, high=3))
+    return [
+        *made,
+        _reduced("SUM", (2, 300), (1,), np.sum, special=(-1,) * 200, low=2**63 - 9),
+        _summed((2, 3, 7), 2), _summed((2, 3, 7), 1, True), _summed((37,), 0, False, True), _summed((3, 2, 5, 6), 0, True, True),
+        _summed((2, 5, 6), 2, True), _summed((2, 3, 300), 2),
+    ]  # fmt: skip
+
+
+def _positions(m, ids, table):
+    """Of the ids that are no padding, as RoBERTa counts them."""
+    mask = _cast(m, m.elementwise("NOT_EQUAL", ids, np.int64(1), to_bool=True), "int64")
+    count = _op(m, "CUMSUM", [mask, np.int32(1)], ids.shape, "CumsumOptions", Exclusive=False, Reverse=False)
+    at = m.elementwise("ADD", m.elementwise("MUL", count, mask, kind="MulOptions"), np.int64(1), kind="AddOptions")
+    return at, m.op("GATHER", [table, at], (*ids.shape, 3), "GatherOptions", Axis=0)
+
+
+def _positions_of(ids, table):
+    mask = (ids != 1).astype(np.int64)
+    at = np.cumsum(mask, 1) * mask + 1
+    return at, table[at]
+
+
+def _lengths(m, x):
+    """How many numbers of a row are positive, and their share."""
+    found = _cast(m, m.elementwise("GREATER", x, np.float32(0), to_bool=True), "int64")
+    count = _op(m, "SUM", [found, np.int32([1])], (x.shape[0], 1), "ReducerOptions", KeepDims=True)
+    last = m.elementwise("MAXIMUM", m.elementwise("SUB", count, np.int64(1), kind="SubOptions"), np.int64(0))
+    return last, m.elementwise("DIV", _cast(m, count, "float32"), np.float32(x.shape[1]), kind="DivOptions")
+
+
+def _lengths_of(x):
+    count = (x > 0).sum(1, keepdims=True)
+    return np.maximum(count - 1, 0), count.astype(np.float32) / np.float32(x.shape[1])
+
+
+def _chains() -> list[Case]:
+    ids = Feed((2, 9), 0, 5, (1, 1, 1), "int64")
+
+    def moved(m, x, y):
+        far = m.elementwise("SUB", x, m.elementwise("MUL", y, np.int64(3), kind="MulOptions"), kind="SubOptions")
+        far = _transposed(m, far)
+        return (
+            m.elementwise("LESS", far, np.int64(2**40), to_bool=True),
+            _cast(m, far, "float32"),
+            _cast(m, far, "int32"),
+        )
+
+    def moved_of(x, y):
+        far = (x - y * 3).transpose(2, 0, 1)
+        return far < 2**40, far.astype(np.float32), far.astype(np.int32)
+
+    def place(m, x, table):
+        at = m.elementwise("FLOOR_MOD", m.elementwise("ADD", x, np.int64(2**40), kind="AddOptions"), np.int64(7))
+        return m.op("GATHER", [table, at], (9, 4), "GatherOptions", Axis=0)
+
+    def clipped(m, x, table):
+        at = m.elementwise("ADD", x, np.int64(-3), kind="AddOptions")
+        at = m.elementwise("MAXIMUM", m.elementwise("MINIMUM", at, np.int64(6)), np.int64(0))
+        return m.op("GATHER", [table, at], (9, 4), "GatherOptions", Axis=0)
+
+    rows, table = _whole((9,)), Feed((7, 4))
+    return [
+        _case("positions", [ids, Feed((11, 3))], _positions, _positions_of),
+        _case("lengths", [Feed((3, 8))], _lengths, _lengths_of),
+        _case("moved_sums", [_X, _wide((2, 3, 7), -(2**33), 2**33)], moved, moved_of, half=False),
+        _case("places_of_remainders", [_wide((9,)), table], place, lambda x, table: table[np.mod(x + 2**40, 7)]),
+        _case("places_of_sums", [rows, table], clipped, lambda x, table: table[np.clip(x - 3, 0, 6)]),
+    ]  # fmt: skip
+
+
+CASES = [*_moves(), *_comparisons(), *_ordered(), *_casts(), *_arithmetic(), *_sums(), *_chains()]
