@@ -17,6 +17,7 @@ _SIZES = "layers=3,width=128,heads=4,hidden=256,vocabulary=128,positions=16,pref
 _JOINED = {
     "smollm2-135m,kv_heads=2,head_size=32": {"matvec_split", "rope", "update_in_place"},
     "smollm2-135m,kv_heads=2,head_size=32,weights=int4": {"matvec_split", "rope", "update_in_place"},
+    "smollm2-135m,kv_heads=2,head_size=32,weights=f32": {"mul", "rope", "update_in_place"},
     "qwen3-0.6b,kv_heads=2,head_size=128": {"matvec_split", "rope_group", "update_in_place"},
     "gemma3-270m,head_size=32": {"matvec_split", "norm_group", "rope", "update_in_place"},
 }
@@ -103,3 +104,10 @@ def test_a_layer_is_ten_dispatches(quadra, tmp_path, target, precision, name):
         return sum(len(part["dispatches"]) for part in steps)
 
     assert count(3) - count(2) == 10
+
+
+@pytest.mark.parametrize("target", ["adreno-640", "adreno-740-gles"])
+def test_products_of_floats_are_joined(quadra, steps, target):
+    """Their weights stay apart, so that a prefill has the same ones."""
+    model, feeds, _ = steps(quadra, "smollm2-135m,kv_heads=2,head_size=32,weights=f32")
+    assert "conv2d_split_joined" in kernels(quadra.run(model, feeds, **options(target, "null")))

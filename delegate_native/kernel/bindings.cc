@@ -50,7 +50,8 @@ std::vector<int> JoinedConstants(const KernelDesc& desc, Language language) {
     if (constant.width == 4 && !constant.ints && !constant.halfs)
       joined.push_back(static_cast<int>(i));
   }
-  if (joined.size() < 2) joined.clear();
+  // Those of kernels that were joined are shared with other plans.
+  if (joined.size() < 2 || desc.parts > 1) joined.clear();
   return joined;
 }
 

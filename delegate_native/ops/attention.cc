@@ -1,10 +1,11 @@
 // Attention: softmax(scale * q * k^T + mask) * v for each head, as the composite
 // odml.scaled_dot_product_attention has it and as passes/fuse_attention.cc finds it. There are n
-// heads of q, of which n / m in a row share a head of k and v. A mask, [b, n, t, s], is broadcast;
-// `cap` bounds the products before: cap * tanh(product / cap). k and v are read as they lie.
-// Few rows: the products with k are one kernel, those with v another, and the scores are stored
-// between them. Of many rows one kernel goes along k and v: a group of work-items holds the scores
-// of a tile, and brings what it has summed up so far to the largest score that it met.
+// heads of q, of which n / m in a row share a head of k and v. A mask, [b, n, t, s], is broadcast,
+// and so is a second one, as windows have biases of their relative positions besides; `cap` bounds
+// the products before: cap * tanh(product / cap). k and v are read as they lie. Few rows: the
+// products with k are one kernel, those with v another, and the scores are stored between them. Of
+// many rows one kernel goes along k and v: a group of work-items holds the scores of a tile, and
+// brings what it has summed up so far to the largest score that it met.
 #include <algorithm>
 
 #include "delegate_native/base/status.h"
@@ -59,9 +60,11 @@ Status InferShape(Graph* graph, const Node& node) {
   const std::vector<int>& layouts = node.attributes.Ints("layouts");
   const Value& q = graph->value(inputs[0]);
   Sizes sizes;
-  if (!ReadSizes(q.shape, graph->shape(inputs[1]), graph->shape(inputs[2]),
-                 inputs.size() > 3 ? graph->shape(inputs[3]) : Shape(), layouts, &sizes)) {
-    return InvalidModel("the shapes of its inputs do not fit each other");
+  for (size_t i = 3; i < std::max(inputs.size(), size_t{4}); ++i) {
+    if (!ReadSizes(q.shape, graph->shape(inputs[1]), graph->shape(inputs[2]),
+                   i < inputs.size() ? graph->shape(inputs[i]) : Shape(), layouts, &sizes)) {
+      return InvalidModel("the shapes of its inputs do not fit each other");
+    }
   }
   Value& out = graph->value(node.outputs[0]);
   out.rank = q.rank;
@@ -99,7 +102,7 @@ ivec4 hides = ivec4(1);
 $for(i, rows)
 $if(whole) sum4_t mask$i = read_mask(token$i * mask_x, head$i * mask_y, batch * mask_z + slice);
 $if(!whole) sum4_t mask$i = vec4(read_mask(token$i * mask_x, head$i * mask_y, batch * mask_z).x);
-ivec4 hides$i = is_less(mask$i, vec4($hidden));
+${more}ivec4 hides$i = is_less(mask$i, vec4($hidden));
 hides = hides & hides$i;
 $end
 if (hides.x + hides.y + hides.z + hides.w == 4) { steps = 0; }
@@ -114,6 +117,11 @@ $if(capped) sum$i = tanh(sum$i / cap) * cap;
 $if(masked) sum$i += mask$i;
 $if(half) sum$i = choose(hides$i, mask$i, sum$i);
 $end
+)");
+constexpr const char* kSecondMask = QUADRA_TEXT(R"(
+$if(whole) sum4_t more$i = read_more(token$i * more_x, head$i * more_y, batch * more_z + slice);
+$if(!whole) sum4_t more$i = vec4(read_more(token$i * more_x, head$i * more_y, batch * more_z).x);
+mask$i += more$i;
 )");
 constexpr const char* kScores = QUADRA_TEXT(R"($tile
 $four
@@ -356,19 +364,26 @@ class Attention {
     desc->Int("groups", sizes_.groups);
   }
 
+  // Whether it has a number for each place.
+  bool AddMask(const char* name, ValueId id, KernelDesc* desc) const {
+    const Shape& mask = graph_.shape(id);
+    desc->Read(name, id);
+    desc->Int(Format("%s_x", name), mask.w > 1);
+    desc->Int(Format("%s_y", name), mask.h > 1);
+    desc->Int(Format("%s_z", name), mask.b > 1 ? mask.slices() : 0);
+    return mask.c == sizes_.places;
+  }
+
   // The part of a kernel that makes scores, of rows in tiles of `rows_`.
   Text Scores(const char* text, KernelDesc* desc) const {
     desc->Read("q", node_.inputs[0]);
     desc->Read("key", node_.inputs[1]);
     const bool masked = node_.inputs.size() > 3, capped = node_.attributes.Has("cap");
-    bool whole = false;
-    if (masked) {
-      const Shape& mask = graph_.shape(node_.inputs[3]);
-      whole = mask.c == sizes_.places;
-      desc->Read("mask", node_.inputs[3]);
-      desc->Int("mask_x", mask.w > 1);
-      desc->Int("mask_y", mask.h > 1);
-      desc->Int("mask_z", mask.b > 1 ? mask.slices() : 0);
+    const bool whole = masked && AddMask("mask", node_.inputs[3], desc);
+    std::string more;
+    if (node_.inputs.size() > 4) {
+      Text second(kSecondMask);
+      more = second.Set("whole", AddMask("more", node_.inputs[4], desc)).str();
     }
     desc->Float("scale", node_.attributes.Float("scale"));
     if (capped) desc->Float("cap", node_.attributes.Float("cap"));
@@ -377,7 +392,7 @@ class Attention {
     four.Set("q", layouts_[0]).Set("key", layouts_[1]);
     const bool half = StoresHalf(context_.precision);
     four.Set("half", half && masked).Set("hidden", half ? "-65500.0f" : "-1.0e38f");
-    four.Set("masked", masked).Set("whole", whole).Set("capped", capped);
+    four.Set("masked", masked).Set("whole", whole).Set("more", more).Set("capped", capped);
     Text scores(text);
     scores.Set("four", four.str()).Set("tile", kTile).Set("rows", rows_);
     return scores;

@@ -109,7 +109,9 @@ void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, Kerne
   const int in_c = part.count * 4;
   kernel.Constant("weights", 4, PackedFloats(own, lanes, in_c),
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
-  kernel.Constant("bias", BiasOf(own, CeilDiv(conv.out.slices(), tile.slices) * lanes));
+  if (!conv.bias.empty()) {
+    kernel.Constant("bias", BiasOf(own, CeilDiv(conv.out.slices(), tile.slices) * lanes));
+  }
   if (pixel) own.bounds.AddNumbers(&kernel);
   else AddConvNumbers(own, &kernel);
   if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);

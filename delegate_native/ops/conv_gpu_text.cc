@@ -216,7 +216,7 @@ $end
 $if(!split) src_at slice = src_slice;
 $if(pairs) eight_t w;
 $if(!pairs) $if(!serial) $for(c, 4) ${half:sum4_t,medium4_t} w$c;
-$for(i, pixels) $for(k, slices) sum4_t a$i_$k = read_bias(o + $k);
+$for(i, pixels) $for(k, slices) sum4_t a$i_$k = ${biased:vec4(0.0f),read_bias(o + $k)};
 $if(split) $for(i, pixels) $for(k, slices) if (split > 0) { a$i_$k = vec4(0.0f); }
 $sums$writes)");
 
@@ -227,6 +227,7 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   const bool split = t.split_bits > 0;
   Text text(kQuadBody);
   text.Set("pixels", t.pixels).Set("slices", t.slices).Set("split", split);
+  text.Set("biased", !conv.bias.empty());
   text.Set("guard", serial ? serial->guard : kGuard);
   text.Set("beyond",
            QUADRA_TEXT("x >= grid_w || y >= grid_h || z >= blocks * ${deep:dst_b,planes}"));

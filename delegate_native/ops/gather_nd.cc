@@ -9,6 +9,7 @@
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/folding.h"
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/index_map.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -93,16 +94,15 @@ Status InferScattered(Graph* graph, const Node& node) {
   return SetDims(places.sizes, &graph->value(node.outputs[0]));
 }
 
-// In both, `m` counts the indices' vectors.
-constexpr const char* kGather = QUADRA_TEXT(R"(int m = x;
-$for(i, depth) int at_$i = min(max(int_lane(read_indices(m, 0, ${i/4}), ${i%4}), 0), size_$i - 1);
-$if(pixels) num4 v = $pixel;
-$if(!pixels)
-int row = $row;
-num4 v = read_src(row, 0, s);
+// The vector of a number of the result, which has the vectors' axes first, leads to the source's.
+constexpr const char* kGather = QUADRA_TEXT(R"(int vector_x = $x;
+int vector_y = $y;
+int vector_s = ($batch) * indices_s;
+$for(i, depth)
+int from_$i = min(max(int_lane(read_indices(vector_x, vector_y, vector_s + ${i/4}), ${i%4}), 0), size_$i - 1);
 $end
-write_dst(v, x, y, s);
 )");
+// `m` counts the indices' vectors.
 constexpr const char* kScatter = QUADRA_TEXT(R"(num4 v = num4(0);
 for (int m = 0; m < vectors; ++m) {
 $for(i, depth) int at_$i = min(max(int_lane(read_indices(m, 0, ${i/4}), ${i%4}), 0), size_$i - 1);
@@ -121,61 +121,84 @@ std::string Joined(int axes) {
   return place;
 }
 
-// Whether a part is a pixel or one of its numbers: it is read where it lies.
-bool ReadsPixels(const Value& value, const Places& places) {
-  return value.rank > 0 && places.depth >= value.rank - 1;
+// The result's place along an axis of what has `rank` axes, the first `most` of which are those
+// of the result.
+std::string PlaceOf(int axis, int rank, int most) {
+  const int i = axis - 4 + rank;
+  return i < 0 || i >= most ? "0" : Format("to_%d", i);
 }
 
-// The pixel that the indices say, or its one number.
-std::string Pixel(int rank, int depth) {
-  const auto at = [&](int axis) {
-    const int i = axis - 4 + rank;
-    return i < 0 ? std::string("0") : Format("at_%d", i);
-  };
-  Text text(depth == rank ? QUADRA_TEXT("num_with_lane(num4(0), 0, num_lane(read_src($x, $y, "
-                                        "($batch) * src_s + $c / 4), $c % 4))")
-                          : "read_src($x, $y, ($batch) * src_s + s)");
-  text.Set("x", at(2)).Set("y", at(1)).Set("batch", Joined(rank - 3));
-  return text.Set("c", at(3));
-}
-
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
-  const bool gathers = node.op == "gather_nd";
-  const Value& indices = graph.value(node.inputs[1]);
+Status GatherKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                     KernelList* list) {
+  const Value &src = graph.value(node.inputs[0]), &indices = graph.value(node.inputs[1]);
+  const Value& dst = graph.value(node.outputs[0]);
   Places places;
-  QUADRA_RETURN_IF_ERROR(FindPlaces(
-      indices, gathers ? SizesOf(graph.value(node.inputs[0])) : node.attributes.Ints("shape"),
-      &places));
+  QUADRA_RETURN_IF_ERROR(FindPlaces(indices, SizesOf(src), &places));
+  const int vectors = indices.rank - 1;  // axes of the result that count them
+  std::string address;
+  for (int i = 0; i < dst.rank; ++i) {
+    address += Format("int to_%d = %s;\n", i, PlaceName(4 - dst.rank + i));
+  }
+  // All axes of the vectors, the last one of which counts the depth.
+  const auto at = [&](int axis) { return PlaceOf(axis, indices.rank, vectors); };
+  std::string batch = "0";
+  for (int axis = kFirstAxis; axis < 1; ++axis) {
+    const bool first = 4 - axis >= indices.rank;
+    batch =
+        first ? at(axis) : Format("(%s) * batches_%d + %s", batch.c_str(), -axis, at(axis).c_str());
+  }
+  Text gather(kGather);
+  gather.Set("depth", places.depth).Set("x", at(2)).Set("y", at(1)).Set("batch", batch);
+  address += gather.str();
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    const int i = axis - 4 + src.rank;
+    const std::string from = i < 0              ? "0"
+                             : i < places.depth ? Format("from_%d", i)
+                                                : Format("to_%d", vectors + i - places.depth);
+    if (axis < 3 || i < places.depth)
+      address += Format("%s = %s;\n", PlaceName(axis), from.c_str());
+  }
+  IndexMap map;
+  map.address = address;
+  map.keeps_channels = places.depth < src.rank;
+  KernelDesc& desc = AddIndexMap(context, "gather_nd", map, node.inputs[0], src.shape,
+                                 node.outputs[0], dst.shape, list);
+  desc.Read("indices", node.inputs[1]);
+  for (int axis = kFirstAxis; axis < 1; ++axis) {
+    if (4 - axis < indices.rank) desc.Int(Format("batches_%d", -axis), indices.shape.axis(axis));
+  }
+  for (int i = 0; i < places.depth; ++i) {
+    desc.Int(Format("size_%d", i), places.sizes[static_cast<size_t>(i)]);
+  }
+  return Status();
+}
+
+Status ScatterKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                      KernelList* list) {
+  Places places;
+  QUADRA_RETURN_IF_ERROR(
+      FindPlaces(graph.value(node.inputs[1]), node.attributes.Ints("shape"), &places));
   Shape whole, parts, vectors;
   whole.w = places.rows, whole.c = places.part;
   parts.w = places.vectors, parts.c = places.part;
   vectors.w = places.vectors, vectors.c = places.depth;
   const int at = Viewed(context, graph, node.inputs[1], vectors, list);
-  const Value& value = graph.value(node.inputs[0]);
-  const bool reads_pixels = gathers && ReadsPixels(value, places);
-  const int src = reads_pixels
-                      ? node.inputs[0]
-                      : Viewed(context, graph, node.inputs[0], gathers ? whole : parts, list);
-  const Shape& made = gathers ? parts : whole;
-  const int to = BeginReshape(graph, node, made, list);
-  KernelDesc& desc = list->Add(node.op.c_str());
+  const int src = Viewed(context, graph, node.inputs[0], parts, list);
+  const int to = BeginReshape(graph, node, whole, list);
+  KernelDesc& desc = list->Add("scatter_nd");
   desc.Read("src", src);
   desc.Read("indices", at);
   desc.Write("dst", to);
   for (int i = 0; i < places.depth; ++i) {
     desc.Int(Format("size_%d", i), places.sizes[static_cast<size_t>(i)]);
   }
-  if (!gathers) {
-    desc.trips = places.vectors;
-    desc.Int("vectors", places.vectors);
-  }
-  Text text(gathers ? kGather : kScatter);
-  text.Set("depth", places.depth).Set("row", Joined(places.depth)).Set("pixels", reads_pixels);
-  if (reads_pixels) text.Set("pixel", Pixel(value.rank, places.depth));
+  desc.trips = places.vectors;
+  desc.Int("vectors", places.vectors);
+  Text text(kScatter);
+  text.Set("depth", places.depth).Set("row", Joined(places.depth));
   const std::string body = text;
-  LoopOverResults(context, made, "", body.c_str(), &desc);
-  FinishReshape(context, graph, node, to, made, list);
+  LoopOverResults(context, whole, "", body.c_str(), &desc);
+  FinishReshape(context, graph, node, to, whole, list);
   return Status();
 }
 
@@ -207,7 +230,7 @@ const Op kGatherNdOp = {
     .max_version = 5,
     .import = Import,
     .shape = InferShape,
-    .kernels = Kernels,
+    .kernels = GatherKernels,
     .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
@@ -223,7 +246,7 @@ const Op kScatterNdOp = {
     .attributes = QUADRA_TEXT("shape"),
     .import = ImportScatter,
     .shape = InferScattered,
-    .kernels = Kernels,
+    .kernels = ScatterKernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .size_input = 2,

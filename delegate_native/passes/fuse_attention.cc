@@ -1,5 +1,6 @@
-// Attention as converters write it, a product, a mask, SOFTMAX and another product, becomes the op
-// `attention`, which reads what transposes would bring into order where it lies.
+// Attention as converters write it, a product, masks, SOFTMAX and another product, becomes the op
+// `attention`, which reads what transposes would bring into order where it lies. Shifted windows
+// add two terms to their scores, a bias of each head and a mask of each window.
 #include <utility>
 
 #include "delegate_native/passes/passes.h"
@@ -10,6 +11,8 @@ namespace {
 
 // Numbers of the op's attribute `layouts`.
 constexpr int kHeadsFirst = 0, kRowsFirst = 1, kColumns = 2;
+// q, k, v and two terms.
+constexpr size_t kMostInputs = 5;
 
 // Whether it orders four axes so; the first one stays.
 bool HasOrder(const Node& transpose, int h, int w, int c) {
@@ -26,16 +29,9 @@ class Search {
     const Node* softmax = makers_.Only(last.inputs[0], "softmax");
     if (!softmax || softmax->attributes.Float("beta") != 1.0f) return false;
     const ValueId scores = softmax->inputs[0];
-    ValueId mask = -1;
-    const Node* add = makers_.Only(scores, "add");
-    bool found = !add && FindProducts(scores);
-    for (size_t i = 0; add && !found && i < 2; ++i) {
-      mask = add->inputs[1 - i];
-      found = graph_.shape(add->inputs[i]) == graph_.shape(scores) && FindProducts(add->inputs[i]);
-    }
-    if (!found) return false;
+    if (!FindScores(scores)) return false;
     node->inputs = {q_, k_, Untransposed(last.inputs[1], IsOfColumns(last), &layouts_[2])};
-    if (mask >= 0) node->inputs.push_back(mask);
+    node->inputs.insert(node->inputs.end(), terms_.begin(), terms_.end());
     return IsForTheOp(graph_.shape(scores), graph_.shape(last.outputs[0]), *node);
   }
   float scale() const { return scale_; }
@@ -76,6 +72,23 @@ class Search {
     }
   }
 
+  // The products, and the terms that are added to them.
+  bool FindScores(ValueId id) {
+    constexpr size_t kMostTerms = 4;
+    const Node* add = terms_.size() < kMostTerms ? makers_.Only(id, "add") : nullptr;
+    if (!add) return FindProducts(id);
+    const size_t before = makers_.used.size();
+    for (size_t i = 0; i < 2; ++i) {
+      terms_.push_back(add->inputs[1 - i]);
+      if (graph_.shape(add->inputs[i]) == graph_.shape(id) && FindScores(add->inputs[i])) {
+        return true;
+      }
+      terms_.pop_back();
+      makers_.used.resize(before);
+    }
+    return false;
+  }
+
   // scale * q * k^T
   bool FindProducts(ValueId id) {
     const size_t before = makers_.used.size();
@@ -109,6 +122,7 @@ class Search {
   const Graph& graph_;
   Makers& makers_;
   ValueId q_ = -1, k_ = -1;
+  std::vector<ValueId> terms_;
   float scale_ = 1.0f;
   std::vector<int> layouts_ = {kHeadsFirst, kHeadsFirst, kHeadsFirst, kHeadsFirst};
 };
@@ -120,6 +134,48 @@ int TransposeOf(const Graph& graph, ValueId product) {
   const Node& node = graph.nodes[static_cast<size_t>(readers[0])];
   const bool is_that = node.op == "transpose" && node.fused.empty() && HasOrder(node, 2, 1, 3);
   return is_that ? readers[0] : -1;
+}
+
+// The sum of known terms, if it has no more numbers than one of them; -1: it has.
+ValueId SumOf(Graph* graph, ValueId a, ValueId b) {
+  const auto holds = [&](const Shape& whole, const Shape& part) {
+    for (int axis = kFirstAxis; axis < 4; ++axis) {
+      if (part.axis(axis) != 1 && part.axis(axis) != whole.axis(axis)) return false;
+    }
+    return true;
+  };
+  if (!holds(graph->shape(a), graph->shape(b))) std::swap(a, b);
+  const Value &whole = graph->value(a), &part = graph->value(b);
+  if (!whole.constant || !part.constant || !IsFloat(whole.element) || !IsFloat(part.element) ||
+      !holds(whole.shape, part.shape)) {
+    return -1;
+  }
+  std::vector<float> sum = *whole.constant->floats();
+  const std::vector<float> added = *part.constant->floats();
+  for (size_t i = 0; i < sum.size(); ++i) {
+    size_t rest = i, at = 0, step = 1;
+    for (int axis = 3; axis >= kFirstAxis; --axis) {
+      const size_t size = static_cast<size_t>(whole.shape.axis(axis));
+      const size_t own = static_cast<size_t>(part.shape.axis(axis));
+      if (own > 1) at += rest % size * step;
+      step *= own;
+      rest /= size;
+    }
+    sum[i] += added[at];
+  }
+  return graph->AddConstant(whole.name, whole.shape, std::move(sum), whole.rank);
+}
+
+// The op has two terms at most.
+void AddUpTerms(Graph* graph, std::vector<ValueId>* inputs) {
+  for (size_t i = 3; i < inputs->size(); ++i) {
+    for (size_t k = inputs->size(); k-- > i + 1;) {
+      const ValueId sum = SumOf(graph, (*inputs)[i], (*inputs)[k]);
+      if (sum < 0) continue;
+      (*inputs)[i] = sum;
+      inputs->erase(inputs->begin() + static_cast<std::ptrdiff_t>(k));
+    }
+  }
 }
 
 }  // namespace
@@ -134,6 +190,8 @@ int FuseAttention(Graph* graph, const Fits& fits) {
     const Node last = graph->nodes[i];
     Node node;
     if (!search.Find(last, &node)) continue;
+    AddUpTerms(graph, &node.inputs);
+    if (node.inputs.size() > kMostInputs) continue;
     for (const Node* used : makers.used) AddSources(*used, &node);
     AddSources(last, &node);
     const int transpose = TransposeOf(*graph, last.outputs[0]);

@@ -316,7 +316,7 @@ class Joiner {
       const int made = first.tensors[first.Written()].tensor;
       KernelDesc joined =
           Pair(first, second).GoOn(ValueOf(made).shape.slices(), CountReads(made) > 1);
-      if (!Fits(joined)) return false;
+      if (!AreApart(first, second) || !Fits(joined)) return false;
       Replace(at, i, std::move(joined));
       return true;
     }
@@ -391,6 +391,7 @@ class Joiner {
   bool Join(size_t at, size_t i) {
     KernelDesc &first = made_.kernels[at], &second = made_.kernels[i];
     if (!AreAlike(first, second) || IsBorder(at) || !AreSiblings(at, i)) return false;
+    if (!AreApart(first, second)) return false;
     KernelDesc joined = Pair(first, second).Join(*context_.gpu);
     const int64_t idle = ItemsOf(joined) - ItemsOf(first) - ItemsOf(second);
     if (idle > Most() || !Fits(joined)) return false;
@@ -475,6 +476,10 @@ class Joiner {
   }
 
   // Constants stay apart, so that other plans can have the same ones. Both languages join alike.
+  static bool AreApart(const KernelDesc& first, const KernelDesc& second) {
+    return JoinedConstants(first, Language::kGles).empty() &&
+           JoinedConstants(second, Language::kGles).empty();
+  }
   bool Fits(const KernelDesc& kernel) const {
     const KernelContext context = context_.For(kernel.variant.float32);
     std::vector<TensorLayout> layouts;
@@ -482,8 +487,7 @@ class Joiner {
     for (const TensorArg& arg : kernel.tensors) {
       layouts.push_back(context_.LayoutOf(ValueOf(arg.tensor)));
     }
-    return JoinedConstants(kernel, Language::kGles).empty() &&
-           CheckLimits(context, kernel, layouts).ok();
+    return CheckLimits(context, kernel, layouts).ok();
   }
 
   const KernelContext& context_;

@@ -100,6 +100,88 @@ def _strided(name: str, dtype: str = "float32") -> Case:
     return Case("STRIDED_SLICE", f"moved_{name}", [(2, 9, 8)], build, reference)
 
 
+def _rolled(m: Model, x: Value, shifts: Sequence[int], dtype: str = "float32") -> Value:
+    """As np.roll does from axis 1 on: two slices and a concatenation for each axis."""
+    for axis, shift in enumerate(shifts, 1):
+        if shift == 0:
+            continue
+        parts = []
+        for begin, end in ((-shift % x.shape[axis], x.shape[axis]), (0, -shift % x.shape[axis])):
+            first, shape = [0] * len(x.shape), list(x.shape)
+            first[axis], shape[axis] = begin, end - begin
+            ends = [np.int32(first), np.int32(shape)]
+            parts.append(m.op("SLICE", [x, *ends], tuple(shape), "SliceOptions", output={"dtype": dtype}))
+        x = m.op("CONCATENATION", parts, x.shape, "ConcatenationOptions", output={"dtype": dtype}, Axis=axis)
+    return x
+
+
+def _shifted(name: str, shape: Sequence[int], size: Sequence[int], heads: int, *, kept: int = 0) -> Case:
+    """Attention in shifted windows, with a bias for each head and a mask for each window, which is added twice."""
+    b, h, w, c = shape
+    p, q = size
+    rows, windows, depth = p * q, h // p * (w // q), c // heads
+    bias = constant(f"moves/{name}", (heads, rows, rows))
+    mask = np.where(constant(f"moves/mask_{name}", (windows, 1, rows, rows)) > 0.2, np.float32(-100), np.float32(0))
+    kept = kept or h
+
+    def split(m: Model, x: Value) -> Value:
+        return _transposed(m, m.reshape(x, (windows, rows, heads, depth)), (0, 2, 1, 3))
+
+    def build(m: Model, x: Value) -> Value:
+        x = _rolled(m, m.unary("TANH", x), (-(p // 2), -(q // 2)))
+        x = _transposed(m, m.reshape(x, (b, h // p, p, w // q, q, c)), (0, 1, 3, 2, 4, 5))
+        x = m.unary("TANH", m.reshape(x, (windows, rows, c)))
+        one = (windows, heads, rows, rows)
+        scores = m.op("BATCH_MATMUL", [split(m, x), split(m, x)], one, "BatchMatMulOptions", AdjY=True)
+        scores = m.reshape(m.add(scores, bias), (1, windows, heads, rows, rows))
+        scores = m.add(m.add(scores, mask[None]), mask[None])
+        scores = m.softmax(m.reshape(scores, (windows, heads, rows, rows)))
+        out = m.op("BATCH_MATMUL", [scores, split(m, x)], (windows, heads, rows, depth), "BatchMatMulOptions")
+        out = m.unary("TANH", m.reshape(_transposed(m, out, (0, 2, 1, 3)), (windows, rows, c)))
+        out = _transposed(m, m.reshape(out, (b, h // p, w // q, p, q, c)), (0, 1, 3, 2, 4, 5))
+        out = _rolled(m, m.reshape(out, (b, h, w, c)), (p // 2, q // 2))
+        if kept < h:
+            out = m.op("SLICE", [out, np.int32([0] * 4), np.int32([b, kept, w, c])], (b, kept, w, c), "SliceOptions")
+        return m.unary("TANH", out)
+
+    def reference(x: np.ndarray) -> np.ndarray:
+        x = np.roll(np.tanh(x.astype(np.float64)), (-(p // 2), -(q // 2)), (1, 2))
+        parts = np.tanh(_windows_of(x, size)).reshape(windows, rows, heads, depth).transpose(0, 2, 1, 3)
+        scores = parts @ parts.swapaxes(-1, -2) + bias + 2 * mask
+        scores = np.exp(scores - scores.max(-1, keepdims=True))
+        out = np.tanh((scores / scores.sum(-1, keepdims=True) @ parts).transpose(0, 2, 1, 3))
+        out = out.reshape(b, h // p, w // q, p, q, c).transpose(0, 1, 3, 2, 4, 5).reshape(shape)
+        return np.tanh(np.roll(out, (p // 2, q // 2), (1, 2))[:, :kept])
+
+    return Case("BATCH_MATMUL", f"shifted_{name}", [tuple(shape)], build, reference)
+
+
+def _rolls(name: str, shape: Sequence[int], shifts: Sequence[int], dtype: str = "float32") -> Case:
+    """Rolled, and windows that are cut where the image ends."""
+    b, h, w, c = shape
+
+    def build(m: Model, x: Value) -> Value:
+        if dtype != "float32":
+            x = m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": dtype})
+        x = _rolled(m, x, shifts, dtype)
+        sizes = (b, h // 2, w // 3, 2, 3, c)
+        x = m.op("RESHAPE", [x, np.int32(sizes)], sizes, "ReshapeOptions", output={"dtype": dtype})
+        x = _transposed(m, x, (0, 1, 3, 2, 4, 5), dtype)
+        x = m.op("RESHAPE", [x, np.int32(shape)], shape, "ReshapeOptions", output={"dtype": dtype})
+        ends = [np.int32([0, 1, 0, 0]), np.int32([b, h - 2, w - 1, c])]
+        x = m.op("SLICE", [x, *ends], (b, h - 2, w - 1, c), "SliceOptions", output={"dtype": dtype})
+        return m.op("CAST", [x], x.shape, "CastOptions") if dtype != "float32" else m.unary("TANH", x)
+
+    def reference(x: np.ndarray) -> np.ndarray:
+        x = np.trunc(x) if dtype != "float32" else x
+        for axis, shift in enumerate(shifts, 1):
+            x = np.roll(x, shift, axis)
+        x = x.reshape(b, h // 2, w // 3, 2, 3, c).transpose(0, 1, 3, 2, 4, 5).reshape(shape)[:, 1 : h - 1, : w - 1]
+        return x if dtype != "float32" else np.tanh(x)
+
+    return Case("CONCATENATION", f"rolled_{name}", [tuple(shape)], build, reference)
+
+
 CASES = [
     _windows("of_pixels", (1, 6, 8, 8), (3, 4), 8),
     _windows("of_odd_channels", (2, 4, 6, 5), (2, 3), 7),
@@ -108,4 +190,9 @@ CASES = [
     _heads("of_one_image", 1, 10, 3, 4),
     _strided("floats"),
     _strided("ints", "int32"),
+    _shifted("windows", (1, 6, 8, 8), (3, 4), 2),
+    _shifted("windows_of_odd_depth", (1, 4, 8, 6), (4, 4), 2, kept=3),
+    _rolls("pixels", (2, 6, 9, 8), (1, -2)),
+    _rolls("channels", (1, 4, 6, 5), (2, 4, 2)),
+    _rolls("ints", (1, 4, 6, 4), (0, 1, 3), "int32"),
 ]
