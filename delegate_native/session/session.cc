@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
-#include "delegate_native/runtime/ports.h"
 #include "delegate_native/session/io_memory.h"
 #include "delegate_native/session/outputs_of_nothing.h"
 

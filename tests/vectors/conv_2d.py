@@ -66,6 +66,7 @@ def _tiles():
         for size in (1, 3):
             name = f"{size}x{size}_{width}_wide_to_{channels}"
             yield _case(name, (1, 2, width, 6), (channels, size, size, 6), activation="RELU6")
+        yield _case(f"1x1_{width}_wide_to_{channels}_without_bias", (1, 2, width, 6), (channels, 1, 1, 6), bias=False)
     # Channels that the source's only slice does not have are left out.
     for inputs in (1, 2, 3):
         yield _case(f"3x3_25_wide_of_{inputs}", (1, 2, 25, inputs), (14, 3, 3, inputs), activation="RELU6")
@@ -79,6 +80,8 @@ def _splits():
             yield _case(name, (1, 1, width, inputs), (outputs, size, size, inputs), activation="RELU6")
     yield _case("1x1_split_batch_2", (2, 1, 2, 64), (6, 1, 1, 64))
     yield _case("3x3_split_stride", (1, 5, 5, 40), (8, 3, 3, 40), stride=(2, 2))
+    for width in (1, 8):  # tiles of one pixel and of more
+        yield _case(f"1x1_split_{width}_wide_without_bias", (1, 1, width, 256), (8, 1, 1, 256), bias=False)
 
 
 # Apart from the others: tests/test_split_sums.py runs them.
@@ -128,6 +131,7 @@ CASES = [
     _case("1x1_odd_channels", (1, 4, 5, 3), (5, 1, 1, 3)),
     _case("1x1_one_channel", (1, 6, 6, 1), (1, 1, 1, 1)),
     _case("1x1_many_channels", (1, 3, 3, 37), (70, 1, 1, 37)),
+    _case("1x1_of_a_pixel_without_bias", (1, 1, 1, 37), (70, 1, 1, 37), bias=False),
     _case("1x1_image_1x1", (1, 1, 1, 9), (17, 1, 1, 9)),
     _case("1x1_stride", (1, 7, 8, 4), (4, 1, 1, 4), stride=(2, 3)),
     _case("3x3", (1, 8, 8, 4), (8, 3, 3, 4)),

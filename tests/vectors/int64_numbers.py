@@ -315,7 +315,9 @@ def _summed(shape, axis, exclusive=False, reverse=False) -> Case:
         made = np.cumsum(x, axis) - (x if exclusive else 0)
         return np.flip(made, axis) if reverse else made
 
-    label = f"cumsum_{len(shape)}d_{axis}{'_exclusive' if exclusive else ''}{'_reverse' if reverse else ''}"
+    label = (
+        f"cumsum_{'x'.join(map(str, shape))}_{axis}{'_exclusive' if exclusive else ''}{'_reverse' if reverse else ''}"
+    )
     return _case(
         label, [_whole(shape)],
         lambda m, x: _op(m, "CUMSUM", [x, np.int32(axis)], shape, "CumsumOptions", Exclusive=exclusive, Reverse=reverse),
