@@ -73,7 +73,7 @@ class Branch {
     }
     for (int i = 0; i < node_.num_outputs(); ++i) {
       int tensor = -1;
-      QUADRA_RETURN_IF_ERROR(FindOutput(i, &tensor));
+      QUADRA_RETURN_IF_ERROR(FindResult(i, &tensor));
       ValueId result;
       QUADRA_RETURN_IF_ERROR(inner_.tensors()->Operand(tensor, kAllElements, &result));
       results->push_back(result);
@@ -137,22 +137,13 @@ class Branch {
     return Status();
   }
 
-  // The context does not tell the outputs' order either: types and sizes do, where they differ. A
-  // branch without nodes hands an input on.
-  Status FindOutput(int output, int* found) const {
-    const TfLiteTensor& wanted = node_.OutputTensor(output);
-    std::vector<int> from = model_.outputs;
-    for (int i = 0; model_.entries.empty() && i < inputs(); ++i) from.push_back(i);
-    int fitting = 0, alike = 0;
-    for (int one : from) {
-      if (!SameTensor(wanted, tensor(one))) continue;
-      *found = one;
-      ++fitting;
-    }
-    for (int i = 0; i < node_.num_outputs(); ++i) {
-      alike += SameTensor(wanted, node_.OutputTensor(i));
-    }
-    if (fitting == 1 && alike == 1) return Status();
+  // A branch without nodes hands an input on.
+  Status FindResult(int output, int* found) const {
+    std::vector<int> among = model_.outputs;
+    for (int i = 0; model_.entries.empty() && i < inputs(); ++i) among.push_back(i);
+    int fitting;
+    *found = FindOutput(node_, output, *subgraph_.context(), among, &fitting);
+    if (*found >= 0) return Status();
     return Unsupported("%d tensors of a branch may be its output %d", fitting, output);
   }
 

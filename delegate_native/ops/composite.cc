@@ -94,22 +94,14 @@ const Meaning* MeaningOf(const char* name) {
   return nullptr;
 }
 
-// The decomposition's tensor that is the node's output. A context does not tell their order: types
-// and sizes do, where they differ.
-Status FindOutput(const Importer& importer, const ModelNodes& model, const TfLiteContext& context,
+// The decomposition's tensor that is the node's output; an only one needs no look.
+Status FindResult(const Importer& importer, const ModelNodes& model, const TfLiteContext& context,
                   int output, int* found) {
-  if (importer.num_outputs() == 1) return *found = model.outputs[0], Status();
-  const TfLiteTensor& wanted = importer.OutputTensor(output);
-  int fitting = 0, alike = 0;
-  for (int tensor : model.outputs) {
-    if (!SameTensor(wanted, context.tensors[tensor])) continue;
-    *found = tensor;
-    ++fitting;
-  }
-  for (int i = 0; i < importer.num_outputs(); ++i) {
-    alike += SameTensor(wanted, importer.OutputTensor(i));
-  }
-  if (fitting == 1 && alike == 1) return Status();
+  int fitting = 1;
+  *found = importer.num_outputs() == 1
+               ? model.outputs[0]
+               : FindOutput(importer, output, context, model.outputs, &fitting);
+  if (*found >= 0) return Status();
   return Unsupported("its output %d is as %d of its decomposition, whose order is not known",
                      output, fitting);
 }
@@ -137,7 +129,7 @@ Status ImportDecomposition(const TfLiteStablehloCompositeParams* params, Importe
   for (size_t i = 0; i < results->size(); ++i) {
     int tensor = -1;
     QUADRA_RETURN_IF_ERROR(
-        FindOutput(*importer, model, *subgraph.context(), static_cast<int>(i), &tensor));
+        FindResult(*importer, model, *subgraph.context(), static_cast<int>(i), &tensor));
     (*results)[i] = inner.tensors()->ValueOf(tensor);
     if ((*results)[i] < 0) return InvalidModel("nobody makes its decomposition's output");
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "delegate_native/tflite/abi.h"
+#include "delegate_native/tflite/importer.h"
 #include "delegate_native/tflite/model_nodes.h"
 
 namespace quadra {
@@ -35,6 +36,12 @@ class Subgraph {
   TfLiteContext* context_ = nullptr;
   bool is_outer_ = false;
 };
+
+// The one among a subgraph's tensors that is the node's output. A context does not tell the order
+// of a subgraph's outputs: types and sizes do, where they differ. -1: they do not; `fitting`: how
+// many may be it.
+int FindOutput(const Importer& node, int output, const TfLiteContext& subgraph,
+               const std::vector<int>& among, int* fitting);
 
 // Whether both are of one type and size.
 inline bool SameTensor(const TfLiteTensor& a, const TfLiteTensor& b) {

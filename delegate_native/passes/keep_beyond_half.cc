@@ -135,7 +135,7 @@ class Search {
       step.operands.push_back(Range::kBeyond);  // what a PAD writes
     }
     const Range largest = step.Largest();
-    const bool adds = node->op == "reduce" && node->attributes.Int("kind") == 0;
+    const bool adds = AddsUp(*node);
     if (op.moves || Sums(*node) || (node->op == "rope" && !node->attributes.Has("epsilon"))) {
       const Range range =
           adds && IsFloat(graph_.value(node->inputs[0]).element) ? Range::kBeyond : largest;

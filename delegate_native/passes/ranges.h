@@ -15,14 +15,6 @@ struct Range {
   bool IsWide() const { return low < INT_MIN || high > INT_MAX; }  // some need more than 32 bits
 };
 
-// Attributes `kind` of the op `reduce`, as in ops/reduce.h.
-constexpr int kSum = 0, kLargest = 3;
-
-// SUM, which is a `reduce`.
-inline bool AddsUp(const Node& node) {
-  return node.op == "reduce" && node.attributes.Int("kind") == kSum;
-}
-
 // The range of each value; 0 for those that are no int64.
 std::vector<Range> RangesOfInt64(const Graph& graph);
 

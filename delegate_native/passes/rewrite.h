@@ -111,6 +111,14 @@ class Filters {
   std::vector<float> weights_, bias_;
 };
 
+// Attributes `kind` of the op `reduce`, as in ops/reduce.h.
+constexpr int kSum = 0, kLargest = 3;
+
+// SUM, which is a `reduce`.
+inline bool AddsUp(const Node& node) {
+  return node.op == "reduce" && node.attributes.Int("kind") == kSum;
+}
+
 }  // namespace quadra
 
 #endif  // QUADRA_PASSES_REWRITE_H_
